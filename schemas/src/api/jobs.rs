@@ -1,0 +1,322 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ApiError, Text};
+use crate::events::ArrayTaskId;
+use crate::grammar::index_set::IndexSet;
+use crate::job::{
+    ArrayRequest, Dependencies, JobSpec, JobState, JobUser, OpenMode, Reason, ResourceRequest, TimeLimit,
+};
+use crate::run::{ExitStatus, RunNode};
+use crate::units::{JobId, RunId, Seq, UtcMicros};
+
+/// `POST /v1/jobs`: what `sbatch` sends. The user is who the socket's peer is, unless an administrator names another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JobSubmission {
+    /// Chosen by the client, unique; the same id again gives the same job.
+    pub request_id: String,
+    /// The user to run as; only an administrator may name somebody else. Absent: the peer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<JobUser>,
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// Absent: the default partition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qos: Option<String>,
+    pub request: ResourceRequest,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit: Option<TimeLimit>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begin: Option<UtcMicros>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dependencies: Option<Dependencies>,
+    #[serde(default)]
+    pub kill_on_invalid_dependency: bool,
+    #[serde(default)]
+    pub hold: bool,
+    #[serde(default)]
+    pub nice: i32,
+    /// Absent: the cluster's `JobRequeue`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requeue: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<ArrayRequest>,
+    /// The batch script's bytes.
+    pub script: Text,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
+    /// `NAME=value` each.
+    pub environment: Vec<Text>,
+    pub work_dir: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub std_in: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub std_out: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub std_err: Option<String>,
+    #[serde(default)]
+    pub open_mode: OpenMode,
+    pub umask: u32,
+    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub resource_limits: std::collections::BTreeMap<String, u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    pub submit_host: String,
+    pub submit_line: String,
+    #[serde(default)]
+    pub session: u32,
+}
+
+/// The job is in the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SubmitAnswer {
+    /// Its id.
+    pub job: JobId,
+    /// The cluster's name.
+    pub cluster: String,
+    /// The commit that has it.
+    pub seq: Seq,
+}
+
+/// A job as people name it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobSelector {
+    /// A job's, an array's or a started task's id.
+    pub job: JobId,
+    /// `123_4`, `123_[1-5]`: only these tasks of the array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<IndexSet>,
+}
+
+/// Which jobs; what is absent or empty does not restrict. All that is given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobFilter {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobSelector>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uids: Vec<u32>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partitions: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accounts: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub qos: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+    /// Nodes that the job runs on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<String>,
+    /// Empty: for a question, those not ended; for a cancellation, all that are not ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<JobState>,
+}
+
+/// `POST /v1/jobs/cancel`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CancelRequest {
+    pub request_id: String,
+    /// At least one restriction; with `jobs`, each of them gets an outcome.
+    pub filter: JobFilter,
+    /// Only send this signal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// With `signal`: to the batch script too.
+    #[serde(default)]
+    pub batch: bool,
+}
+
+/// `POST /v1/jobs/hold`, `release`, `requeue`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobAction {
+    pub request_id: String,
+    pub jobs: Vec<JobSelector>,
+    /// `hold`: as the owner would (`scontrol uhold`), though an administrator asks. `requeue`: and hold it.
+    #[serde(default)]
+    pub hold: bool,
+}
+
+/// What became of each thing that was named; those that failed changed nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Changed {
+    pub outcomes: Vec<TargetOutcome>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetOutcome {
+    pub target: JobSelector,
+    /// Absent: done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ApiError>,
+}
+
+/// `POST /v1/jobs/update`: only what is present changes; see `job.updated`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobUpdateRequest {
+    pub request_id: String,
+    pub change: crate::events::JobUpdated,
+}
+
+/// A job record of the live queue: a plain job, an array's waiting tasks together, or one started task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobView {
+    pub job: JobId,
+    /// Of a started task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<ArrayTaskId>,
+    /// Of an array's record: the tasks that have not started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks_waiting: Option<IndexSet>,
+    pub state: JobState,
+    pub reason: Reason,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason_detail: String,
+    pub priority: u32,
+    pub submitted: UtcMicros,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eligible: Option<UtcMicros>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<UtcMicros>,
+    /// When it ended; of a running job, when its limit ends it; absent where there is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<UtcMicros>,
+    /// The planner's expectation for a waiting job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_start: Option<UtcMicros>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_considered: Option<UtcMicros>,
+    /// Resolved.
+    pub time_limit: TimeLimit,
+    /// Seconds that the present or last run has run, at the time of the answer.
+    pub run_seconds: u64,
+    /// The present or last run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<RunNode>,
+    /// Host list of `nodes`, empty while it waits.
+    pub node_list: String,
+    pub exit: ExitStatus,
+    /// Runs before the present or last one.
+    pub restarts: u32,
+    /// Nodes, CPUs, memory, GPUs: allocated, or while it waits what it would get at least.
+    pub tres: String,
+    pub node_count: u32,
+    pub cpu_count: u32,
+    /// Resolved account and QOS.
+    pub account: String,
+    pub qos: String,
+    /// Conditions not yet satisfied, in Slurm's notation; empty: none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub dependency: String,
+    /// Standard output, error and input with the patterns replaced as far as they are known.
+    pub std_out: String,
+    pub std_err: String,
+    pub std_in: String,
+    /// As asked for.
+    pub spec: JobSpec,
+}
+
+/// A column of [`JobTable`]. Instants are whole seconds since 1970, durations whole seconds, absent values `null`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JobColumn {
+    /// The record's own job id (a number).
+    JobId,
+    /// As people name it: `10`, `10_3`, `10_[2-9%2]`.
+    DisplayId,
+    /// The array's id, or the job's.
+    ArrayJobId,
+    /// The task's index or the waiting tasks' (`2-9%2`); null for a plain job.
+    ArrayTask,
+    Name,
+    User,
+    Uid,
+    Group,
+    Gid,
+    Account,
+    Partition,
+    Qos,
+    /// Long word.
+    State,
+    /// Slurm's word.
+    Reason,
+    ReasonDetail,
+    Priority,
+    Nice,
+    SubmitTime,
+    EligibleTime,
+    StartTime,
+    EndTime,
+    ExpectedStart,
+    /// Minutes; null: unlimited.
+    TimeLimit,
+    /// Seconds run.
+    TimeUsed,
+    NodeCount,
+    NodeList,
+    RequiredNodes,
+    ExcludedNodes,
+    Features,
+    TaskCount,
+    CpuCount,
+    CpusPerTask,
+    /// Slurm's text for the least memory (`500M`, per node or per CPU as asked).
+    MinMemory,
+    MinCpus,
+    TresAllocated,
+    /// `gres:gpu:2`, or `N/A`.
+    TresPerNode,
+    /// `gpu:2` of `--gpus`, or null.
+    TresPerJob,
+    Command,
+    WorkDir,
+    StdOut,
+    StdErr,
+    StdIn,
+    Comment,
+    Dependency,
+    BatchHost,
+    Requeue,
+    Restarts,
+    Exclusive,
+    ExitCode,
+    SubmitHost,
+    Contiguous,
+}
+
+/// `POST /v1/jobs/query`: a table with just the columns asked for (what squeue needs, fast for large queues).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobQuery {
+    #[serde(default)]
+    pub filter: JobFilter,
+    pub columns: Vec<JobColumn>,
+    /// `-r`: one row for each waiting array task.
+    #[serde(default)]
+    pub expand_arrays: bool,
+}
+
+/// Rows in the order of [`JobQuery::columns`]; ordered by partition, then waiting before running, then priority
+/// (highest first), then job id.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobTable {
+    /// The position of the state stream that it shows.
+    pub seq: Seq,
+    /// The server's clock at the answer, seconds since 1970.
+    pub now: i64,
+    pub rows: Vec<Vec<serde_json::Value>>,
+}
+
+/// `GET /v1/jobs/{id}/wait?timeout_seconds=N`: answers when the job (all tasks of an array) has ended, or at the timeout.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobWaitAnswer {
+    /// False: the timeout came first; ask again.
+    pub ended: bool,
+    /// The highest exit code of the job's runs; signals count as 1, as sbatch's `--wait` does.
+    pub exit_code: u32,
+}

@@ -1,0 +1,33 @@
+//! Request and answer types of the HTTP interface, and the table of its operations.
+//!
+//! The interface is JSON over HTTP/1.1 on a Unix socket; who asks is known by the socket's peer
+//! credentials. An answer that is no success has status 4xx or 5xx and an [`ApiError`] as its body.
+
+mod accounting;
+mod cluster;
+mod error;
+mod events;
+mod jobs;
+mod operations;
+mod text;
+
+pub use accounting::{
+    AccountingAnswer, AccountingQuery, AccountingRecord, CapacityAnswer, CapacityClass, CapacityQuery, CapacityRow,
+    RecordKind,
+};
+pub use cluster::{NodeState, NodeUpdateRequest, NodeView, PartitionView, Ping, ResourceCounts};
+pub use error::{ApiError, ErrorCode};
+pub use events::{EventQuery, EventRecord};
+pub use jobs::{
+    CancelRequest, Changed, JobAction, JobColumn, JobFilter, JobQuery, JobSelector, JobSubmission, JobTable,
+    JobUpdateRequest, JobView, JobWaitAnswer, SubmitAnswer, TargetOutcome,
+};
+pub use operations::{OPERATIONS, Operation, openapi};
+pub use text::Text;
+
+/// The largest request body that the gateway reads, in bytes.
+pub const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// The largest batch script, in bytes (Slurm's default `max_script_size`).
+pub const SCRIPT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// The largest environment of a job, in bytes.
+pub const ENVIRONMENT_BYTES_MAX: usize = 8 * 1024 * 1024;

@@ -1,0 +1,38 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::job::{Dependencies, ResourceRequest, TimeLimit};
+use crate::units::{JobId, UtcMicros};
+
+/// Somebody changed a job. Only what is present changes. Of an ended job: without effect.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobUpdated {
+    /// The job (of an array: its waiting tasks).
+    pub job: JobId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit: Option<TimeLimit>,
+    /// A start that must not be before; an instant in the past lifts the bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begin: Option<UtcMicros>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nice: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requeue: Option<bool>,
+    /// New conditions; without any: no more dependencies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dependencies: Option<Dependencies>,
+    /// New request, of a waiting job only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<ResourceRequest>,
+    /// `ArrayTaskThrottle`; 0: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array_running_max: Option<u32>,
+}

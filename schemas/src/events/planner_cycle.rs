@@ -1,0 +1,53 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::job::Reason;
+use crate::units::{JobId, NodeName, RunId, Seq, UtcMicros};
+
+/// One planning cycle that decided or changed something: enough to decide it again and compare.
+///
+/// The commit that has it also has one `run.allocated` for each start, in the same order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlannerCycle {
+    /// The position of the state stream that the planner had folded.
+    pub input: Seq,
+    /// The instant that it planned for.
+    pub now: UtcMicros,
+    /// Hash of the policy's canonical bytes.
+    pub policy_hash: String,
+    /// Runs started, in the order decided.
+    pub starts: Vec<RunId>,
+    /// Jobs whose reason for waiting changed.
+    pub reasons: Vec<ReasonChange>,
+    /// Protected starts of blocked jobs.
+    pub reservations: Vec<PlannedStart>,
+    /// Jobs that this cycle looked at.
+    pub jobs_considered: u32,
+    /// True: a bound stopped the cycle before the queue's end.
+    pub bounded: bool,
+    /// Hash of the canonical bytes of starts (with their resources), reasons and reservations.
+    pub decision_hash: String,
+}
+
+/// A job waits for another reason than before.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct ReasonChange {
+    /// The job.
+    pub job: JobId,
+    /// Why it waits now.
+    pub reason: Reason,
+    /// What is short or who is in front, in words for people; empty: nothing to add.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+}
+
+/// When and where a blocked job is expected to start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlannedStart {
+    /// The job.
+    pub job: JobId,
+    /// The instant.
+    pub start: UtcMicros,
+    /// The nodes kept for it.
+    pub nodes: Vec<NodeName>,
+}

@@ -1,0 +1,3 @@
+//! Slurm's notations, read and written.
+
+pub mod index_set;

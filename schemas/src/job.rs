@@ -1,0 +1,427 @@
+//! What a job is: the request as it was made, and the words for its state and its waiting.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::grammar::index_set::IndexSet;
+use crate::units::{BlobHash, JobId, Mebibytes, UtcMicros};
+
+/// The Unix identity that a job runs under.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobUser {
+    /// User id.
+    pub uid: u32,
+    /// Primary group id.
+    pub gid: u32,
+    /// User name, or the uid in digits where the machine knows no name.
+    pub name: String,
+    /// Group name, or the gid in digits.
+    pub group: String,
+}
+
+/// How much memory, and per what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryRequest {
+    /// `--mem`: on each node; 0 is all of the node's memory.
+    PerNode(Mebibytes),
+    /// `--mem-per-cpu`: for each allocated CPU; 0 is all of the node's memory.
+    PerCpu(Mebibytes),
+    /// `--mem-per-gpu`: for each allocated GPU.
+    PerGpu(Mebibytes),
+}
+
+/// What a GPU count is counted per.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GpuScope {
+    /// `--gres=gpu:N`, `--gpus-per-node`: on each node.
+    Node,
+    /// `--gpus`: in the whole job.
+    Job,
+    /// `--gpus-per-task`: for each task.
+    Task,
+}
+
+/// A wish for GPUs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct GpuRequest {
+    /// Counted per what.
+    pub scope: GpuScope,
+    /// The type (`a100`); absent: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_type: Option<String>,
+    /// How many.
+    pub count: u32,
+}
+
+/// What a job needs to start. Equal requests are interchangeable for the planner.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct ResourceRequest {
+    /// The fewest nodes (`-N min-max`).
+    pub nodes_min: u32,
+    /// The most nodes; absent: as many as the tasks need.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes_max: Option<u32>,
+    /// Tasks (`-n`), at least 1.
+    pub tasks: u32,
+    /// Whether the user gave `-n` (decides `SLURM_NTASKS`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tasks_given: bool,
+    /// CPUs for each task (`-c`), at least 1.
+    pub cpus_per_task: u32,
+    /// Whether the user gave `-c` (decides `SLURM_CPUS_PER_TASK`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cpus_per_task_given: bool,
+    /// The most tasks on a node (`--ntasks-per-node`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks_per_node: Option<u32>,
+    /// Memory; absent: the cluster's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryRequest>,
+    /// GPUs, at most one entry per scope and type.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<GpuRequest>,
+    /// `--exclusive`: whole nodes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exclusive: bool,
+    /// `-w`: these nodes, all of them, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes_required: Vec<crate::NodeName>,
+    /// `-x`: none of these, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes_excluded: Vec<crate::NodeName>,
+    /// `-C`: features that each node must have (joined by `&`), sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub features: Vec<String>,
+}
+
+/// When a dependency is satisfied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DependencyKind {
+    /// The other job has started (plus minutes) or was cancelled.
+    After,
+    /// It has ended, however.
+    AfterAny,
+    /// It has ended with success.
+    AfterOk,
+    /// It has ended without success.
+    AfterNotOk,
+    /// The same task of the other array has ended with success.
+    AfterCorr,
+    /// No other job of the same name and user runs or waits before it.
+    Singleton,
+}
+
+/// One condition of `--dependency`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Dependency {
+    /// Which condition.
+    pub kind: DependencyKind,
+    /// The job that it looks at; absent for a singleton.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobId>,
+    /// One task of that array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<u32>,
+    /// `after:JOB+MINUTES`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub delay_minutes: u32,
+}
+
+/// All conditions of a job.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Dependencies {
+    /// The conditions in the order given.
+    pub conditions: Vec<Dependency>,
+    /// True where they were joined by `?` (one is enough) and not by `,` (all must hold).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub any: bool,
+}
+
+/// The tasks of an array.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ArrayRequest {
+    /// The task indices.
+    pub tasks: IndexSet,
+    /// `%N`: the most tasks that run at once; absent: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running_max: Option<u32>,
+}
+
+impl ArrayRequest {
+    /// The job id reserved for the `position`-th task (from 0, in order of index) of the array `array`.
+    ///
+    /// As in Slurm the last task has the array's own id; the others have the ids after it, in order.
+    pub fn task_job_id(&self, array: JobId, position: u32) -> JobId {
+        if u64::from(position) + 1 == self.tasks.len() { array } else { JobId(array.0 + 1 + position) }
+    }
+}
+
+/// How the output files are opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OpenMode {
+    /// Emptied at start (Slurm's default for a first start).
+    #[default]
+    Truncate,
+    /// Continued; a requeued run always continues.
+    Append,
+}
+
+/// A job as it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobSpec {
+    /// Job name, at most 1,024 bytes.
+    pub name: String,
+    /// Who runs.
+    pub user: JobUser,
+    /// The account charged; absent: the user's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// The partition, resolved when the job was accepted.
+    pub partition: String,
+    /// Quality of service; absent: the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qos: Option<String>,
+    /// What it needs.
+    pub request: ResourceRequest,
+    /// Time limit in minutes; absent: the partition's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit: Option<TimeLimit>,
+    /// Not before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begin: Option<UtcMicros>,
+    /// What must have happened before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dependencies: Option<Dependencies>,
+    /// `--kill-on-invalid-dep`: a dependency that can never hold cancels the job.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kill_on_invalid_dependency: bool,
+    /// Submitted on hold (`-H`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hold: bool,
+    /// Added to the priority with the opposite sign.
+    #[serde(default, skip_serializing_if = "is_zero_signed")]
+    pub nice: i32,
+    /// `--requeue` / `--no-requeue`: whether it may start again after it was interrupted.
+    pub requeue: bool,
+    /// The array's tasks; absent: a plain job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<ArrayRequest>,
+    /// The batch script.
+    pub script: BlobHash,
+    /// Its length in bytes.
+    pub script_bytes: u64,
+    /// The script's path as typed and made absolute; absent for `--wrap` and standard input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Arguments behind the script's name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
+    /// The environment: a blob of NUL-terminated `NAME=value`.
+    pub environment: BlobHash,
+    /// Where it starts.
+    pub work_dir: String,
+    /// Standard input's path; absent: `/dev/null`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub std_in: Option<String>,
+    /// Standard output's pattern (`%j` and the others not yet replaced); absent: `slurm-%j.out` or `slurm-%A_%a.out`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub std_out: Option<String>,
+    /// Standard error's pattern; absent: into standard output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub std_err: Option<String>,
+    /// How the files are opened.
+    #[serde(default)]
+    pub open_mode: OpenMode,
+    /// The submitter's umask.
+    pub umask: u32,
+    /// The submitter's soft resource limits, by name without `RLIMIT_` (`NOFILE`); `u64::MAX` is unlimited.
+    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub resource_limits: std::collections::BTreeMap<String, u64>,
+    /// `--comment`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The machine on which it was submitted.
+    pub submit_host: String,
+    /// The command line as typed (sacct's SubmitLine).
+    pub submit_line: String,
+    /// The submitting session's id (`AllocNode:Sid`).
+    #[serde(default)]
+    pub session: u32,
+}
+
+/// A time limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TimeLimit {
+    /// Whole minutes, as Slurm stores it.
+    Minutes(u32),
+    /// No limit.
+    Unlimited,
+}
+
+/// Slurm's base states of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum JobState {
+    Pending,
+    Running,
+    Suspended,
+    Completing,
+    Completed,
+    Cancelled,
+    Failed,
+    Timeout,
+    NodeFail,
+    Preempted,
+    OutOfMemory,
+    BootFail,
+    Deadline,
+    /// A run that ended because the job was put back into the queue; only in the ledger.
+    Requeued,
+}
+
+impl JobState {
+    /// Every state, in the order of the short codes' table.
+    pub const ALL: [JobState; 14] = [
+        JobState::Pending,
+        JobState::Running,
+        JobState::Suspended,
+        JobState::Completing,
+        JobState::Completed,
+        JobState::Cancelled,
+        JobState::Failed,
+        JobState::Timeout,
+        JobState::NodeFail,
+        JobState::Preempted,
+        JobState::OutOfMemory,
+        JobState::BootFail,
+        JobState::Deadline,
+        JobState::Requeued,
+    ];
+
+    /// Slurm's long word, such as `NODE_FAIL`.
+    pub fn word(self) -> &'static str {
+        match self {
+            JobState::Pending => "PENDING",
+            JobState::Running => "RUNNING",
+            JobState::Suspended => "SUSPENDED",
+            JobState::Completing => "COMPLETING",
+            JobState::Completed => "COMPLETED",
+            JobState::Cancelled => "CANCELLED",
+            JobState::Failed => "FAILED",
+            JobState::Timeout => "TIMEOUT",
+            JobState::NodeFail => "NODE_FAIL",
+            JobState::Preempted => "PREEMPTED",
+            JobState::OutOfMemory => "OUT_OF_MEMORY",
+            JobState::BootFail => "BOOT_FAIL",
+            JobState::Deadline => "DEADLINE",
+            JobState::Requeued => "REQUEUED",
+        }
+    }
+
+    /// Slurm's short code, such as `NF`.
+    pub fn code(self) -> &'static str {
+        match self {
+            JobState::Pending => "PD",
+            JobState::Running => "R",
+            JobState::Suspended => "S",
+            JobState::Completing => "CG",
+            JobState::Completed => "CD",
+            JobState::Cancelled => "CA",
+            JobState::Failed => "F",
+            JobState::Timeout => "TO",
+            JobState::NodeFail => "NF",
+            JobState::Preempted => "PR",
+            JobState::OutOfMemory => "OOM",
+            JobState::BootFail => "BF",
+            JobState::Deadline => "DL",
+            JobState::Requeued => "RQ",
+        }
+    }
+
+    /// The state of a word or code, in any letter case.
+    pub fn parse(text: &str) -> Option<JobState> {
+        JobState::ALL
+            .into_iter()
+            .find(|state| state.word().eq_ignore_ascii_case(text) || state.code().eq_ignore_ascii_case(text))
+    }
+
+    /// Whether the job (or run) is over.
+    pub fn is_ended(self) -> bool {
+        !matches!(
+            self,
+            JobState::Pending | JobState::Running | JobState::Suspended | JobState::Completing
+        )
+    }
+}
+
+/// Why a job waits, in Slurm's words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// Not looked at yet, or nothing to say.
+    #[default]
+    None,
+    Priority,
+    Resources,
+    Dependency,
+    DependencyNeverSatisfied,
+    BeginTime,
+    JobHeldUser,
+    JobHeldAdmin,
+    JobArrayTaskLimit,
+    PartitionDown,
+    PartitionInactive,
+    PartitionTimeLimit,
+    PartitionNodeLimit,
+    PartitionConfig,
+    ReqNodeNotAvail,
+    BadConstraints,
+    NodeDown,
+    NonZeroExitCode,
+    JobLaunchFailure,
+    TimeLimit,
+    /// The launch failed so that a retry would fail too; the job was held.
+    LaunchFailedRequeuedHeld,
+}
+
+impl Reason {
+    /// The word that squeue shows.
+    pub fn word(self) -> &'static str {
+        match self {
+            Reason::None => "None",
+            Reason::Priority => "Priority",
+            Reason::Resources => "Resources",
+            Reason::Dependency => "Dependency",
+            Reason::DependencyNeverSatisfied => "DependencyNeverSatisfied",
+            Reason::BeginTime => "BeginTime",
+            Reason::JobHeldUser => "JobHeldUser",
+            Reason::JobHeldAdmin => "JobHeldAdmin",
+            Reason::JobArrayTaskLimit => "JobArrayTaskLimit",
+            Reason::PartitionDown => "PartitionDown",
+            Reason::PartitionInactive => "PartitionInactive",
+            Reason::PartitionTimeLimit => "PartitionTimeLimit",
+            Reason::PartitionNodeLimit => "PartitionNodeLimit",
+            Reason::PartitionConfig => "PartitionConfig",
+            Reason::ReqNodeNotAvail => "ReqNodeNotAvail",
+            Reason::BadConstraints => "BadConstraints",
+            Reason::NodeDown => "NodeDown",
+            Reason::NonZeroExitCode => "NonZeroExitCode",
+            Reason::JobLaunchFailure => "JobLaunchFailure",
+            Reason::TimeLimit => "TimeLimit",
+            Reason::LaunchFailedRequeuedHeld => "launch_failed_requeued_held",
+        }
+    }
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+fn is_zero_signed(number: &i32) -> bool {
+    *number == 0
+}

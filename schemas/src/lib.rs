@@ -1,0 +1,29 @@
+//! The common language of Daybook's services.
+//!
+//! - [`units`]: the small types that everything is measured and named in.
+//! - [`envelope`]: the event envelope, commits, drafts, actors.
+//! - [`events`]: one file per event type; [`events::Body`] is their closed list.
+//! - [`job`], [`node`], [`run`]: the vocabulary that events and answers share.
+//! - [`api`]: request and answer types of the HTTP interface.
+//! - [`orders`]: what dispatch tells an agent.
+//! - [`grammar`]: Slurm's notations (host lists, durations, memory, TRES, job ids, array tasks).
+//! - [`codec`]: commits as bytes, and old types through upcasters.
+//! - [`canonical`]: the one byte form of every JSON document that is hashed or stored.
+//!
+//! The crate knows nothing of the other crates, does no I/O and reads no clock.
+
+pub mod api;
+pub mod canonical;
+pub mod codec;
+pub mod envelope;
+pub mod events;
+pub mod grammar;
+pub mod job;
+pub mod node;
+pub mod orders;
+pub mod run;
+pub mod units;
+
+pub use envelope::{Actor, Authentication, Commit, Draft, Event, EventId, Stream, Subject};
+pub use events::Body;
+pub use units::{BlobHash, GpuUuid, JobId, Mebibytes, NodeName, RunId, Seconds, Seq, UtcMicros};

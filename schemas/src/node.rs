@@ -1,0 +1,178 @@
+//! What a node, a GPU, a partition and a cluster's configuration are.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::job::TimeLimit;
+use crate::units::{GpuUuid, Mebibytes, NodeName, Seconds};
+
+/// A GPU of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GpuDevice {
+    /// Its index on the node, from 0 (what `CUDA_VISIBLE_DEVICES` and `IDX` show).
+    pub index: u32,
+    /// Its identity in the books.
+    pub uuid: GpuUuid,
+    /// Its type (`a100`), lower case; empty where none was declared.
+    pub gpu_type: String,
+    /// Its device file; absent where neither `gres.conf` nor the driver names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
+/// A node as configured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeDefinition {
+    /// Its name.
+    pub name: NodeName,
+    /// The machine that it is on (`NodeHostname`).
+    pub hostname: String,
+    /// `NodeAddr`.
+    pub address: String,
+    /// `CPUs`, at least 1.
+    pub cpus: u32,
+    /// `Boards`.
+    pub boards: u32,
+    /// Sockets in all.
+    pub sockets: u32,
+    /// `CoresPerSocket`.
+    pub cores_per_socket: u32,
+    /// `ThreadsPerCore`.
+    pub threads_per_core: u32,
+    /// `RealMemory`.
+    pub memory: Mebibytes,
+    /// `TmpDisk`.
+    pub tmp_disk: Mebibytes,
+    /// `Weight`: light nodes are used first.
+    pub weight: u32,
+    /// `Feature`, in the order given.
+    pub features: Vec<String>,
+    /// GPUs by index.
+    pub gpus: Vec<GpuDevice>,
+    /// The `Gres` text as configured, such as `gpu:a100:4`; empty: none.
+    pub gres: String,
+    /// True for a node without a machine: its jobs take their declared time and no process.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub simulated: bool,
+    /// The state at the start by `State=`: down or drain with a reason; absent: decided by registration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial: Option<InitialNodeState>,
+}
+
+/// `State=DOWN` or `State=DRAIN` of a `NodeName` line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InitialNodeState {
+    /// `down` or `drain`.
+    pub state: NodeUpdateState,
+    /// `Reason=`; empty: none was given.
+    pub reason: String,
+}
+
+/// What an administrator sets a node to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum NodeUpdateState {
+    /// No new work; what runs may end.
+    Drain,
+    /// Back from drain or down.
+    Resume,
+    /// Drain is taken back, down is not.
+    Undrain,
+    /// Not usable; what runs there ends as NODE_FAIL (or is requeued).
+    Down,
+}
+
+/// A partition's state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum PartitionState {
+    /// Queues and starts.
+    #[default]
+    Up,
+    /// Queues, does not start.
+    Down,
+    /// Starts what is queued, accepts no more.
+    Drain,
+    /// Neither.
+    Inactive,
+}
+
+/// A partition as configured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PartitionDefinition {
+    /// Its name.
+    pub name: String,
+    /// Its nodes, in the cluster's order.
+    pub nodes: Vec<NodeName>,
+    /// `Nodes=` as written.
+    pub nodes_text: String,
+    /// Whether jobs without `-p` go here.
+    pub default: bool,
+    /// `State`.
+    pub state: PartitionState,
+    /// `MaxTime`.
+    pub max_time: TimeLimit,
+    /// `DefaultTime`; absent: `MaxTime`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_time: Option<TimeLimit>,
+    /// `MinNodes`.
+    pub min_nodes: u32,
+    /// `MaxNodes`; absent: unlimited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_nodes: Option<u32>,
+    /// `PriorityTier`.
+    pub priority_tier: u32,
+    /// `PriorityJobFactor`.
+    pub priority_job_factor: u32,
+    /// `AllowAccounts`; absent: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow_accounts: Option<Vec<String>>,
+    /// `DenyAccounts`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deny_accounts: Vec<String>,
+    /// `AllowGroups`; absent: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow_groups: Option<Vec<String>>,
+    /// `RootOnly`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub root_only: bool,
+    /// `Hidden`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
+    /// `OverSubscribe=EXCLUSIVE`: every job has its nodes alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exclusive: bool,
+    /// Default memory of jobs here; absent: the cluster's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_memory: Option<crate::job::MemoryRequest>,
+}
+
+/// Cluster-wide parameters that decisions depend on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClusterParameters {
+    /// `KillWait`: from TERM to KILL.
+    pub kill_wait: Seconds,
+    /// `MinJobAge`: how long an ended job stays in the queue's memory.
+    pub min_job_age: Seconds,
+    /// `MaxArraySize`: task indices are below it.
+    pub max_array_size: u32,
+    /// `MaxJobCount`: waiting and running job records at once.
+    pub max_job_count: u32,
+    /// `FirstJobId`.
+    pub first_job_id: u32,
+    /// `DefMemPerCPU`, `DefMemPerNode` or `DefMemPerGPU`; absent: all of the node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_memory: Option<crate::job::MemoryRequest>,
+    /// Whether memory is a consumed resource (`SelectTypeParameters` with `_Memory`).
+    pub memory_is_consumed: bool,
+    /// `EnforcePartLimits`: whether what breaks a partition's limit is refused at submission.
+    pub enforce_partition_limits: bool,
+    /// `JobRequeue`: whether jobs may be requeued unless they say otherwise.
+    pub job_requeue: bool,
+    /// `OverTimeLimit`: minutes that a job may run beyond its limit.
+    pub over_time_limit_minutes: u32,
+    /// How many blocked jobs get a protected start (1: EASY backfill); `bf` in `daybook.toml`'s `[planner]`.
+    pub backfill_reservations: u32,
+    /// The most jobs that one planning cycle looks at.
+    pub planner_jobs_max: u32,
+}
