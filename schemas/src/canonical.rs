@@ -32,13 +32,7 @@ pub fn hash<T: Serialize>(value: &T) -> Result<String, CanonicalError> {
 
 /// SHA-256 of bytes, in lower-case hexadecimal.
 pub fn sha256_hex(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    let mut text = String::with_capacity(64);
-    for byte in digest {
-        text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
-        text.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
-    }
-    text
+    hex(&Sha256::digest(bytes))
 }
 
 fn refuse_fractions(value: &serde_json::Value) -> Result<(), CanonicalError> {
@@ -49,4 +43,29 @@ fn refuse_fractions(value: &serde_json::Value) -> Result<(), CanonicalError> {
         Value::Object(fields) => fields.values().try_for_each(refuse_fractions),
         _ => Ok(()),
     }
+}
+
+/// SHA-256 of bytes that come in parts.
+#[derive(Clone, Default)]
+pub struct Hasher(Sha256);
+
+impl Hasher {
+    /// Takes the next part.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The hash of all parts, in lower-case hexadecimal.
+    pub fn finish(self) -> String {
+        hex(&self.0.finalize())
+    }
+}
+
+fn hex(digest: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * digest.len());
+    for byte in digest {
+        text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
+        text.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
+    }
+    text
 }

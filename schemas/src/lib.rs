@@ -17,6 +17,7 @@ pub mod canonical;
 pub mod codec;
 pub mod envelope;
 pub mod events;
+pub mod fold;
 pub mod grammar;
 pub mod job;
 pub mod node;
@@ -26,4 +27,5 @@ pub mod units;
 
 pub use envelope::{Actor, Authentication, Commit, Draft, Event, EventId, Stream, Subject};
 pub use events::Body;
+pub use fold::Fold;
 pub use units::{BlobHash, GpuUuid, JobId, Mebibytes, NodeName, RunId, Seconds, Seq, UtcMicros};

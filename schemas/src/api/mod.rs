@@ -9,6 +9,7 @@ mod error;
 mod events;
 mod jobs;
 mod operations;
+mod peer;
 mod text;
 
 pub use accounting::{
@@ -23,6 +24,7 @@ pub use jobs::{
     JobUpdateRequest, JobView, JobWaitAnswer, SubmitAnswer, TargetOutcome,
 };
 pub use operations::{OPERATIONS, Operation, openapi};
+pub use peer::Peer;
 pub use text::Text;
 
 /// The largest request body that the gateway reads, in bytes.

@@ -18,6 +18,10 @@ pub struct IndexSet {
 #[error("\"{0}\" is no set of numbers: expected such as 0-9, 1,3,5 or 0-20:4")]
 pub struct InvalidIndexSet(pub String);
 
+/// The most numbers that stepped ranges (`a-b:s`) of one text may stand for, as each is kept by itself; Slurm's largest
+/// array has as many. Plain ranges are not bounded: they are kept as they are.
+pub const STEPPED_NUMBERS_MAX: u64 = 4_000_001;
+
 impl IndexSet {
     /// The empty set.
     pub fn new() -> IndexSet {
@@ -105,7 +109,7 @@ impl IndexSet {
         true
     }
 
-    /// The numbers, ascending.
+    /// The numbers, ascending. There may be 2^32 of them: compare [`IndexSet::len`] with a bound first.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.ranges.iter().flat_map(|&(first, last)| first..=last)
     }
@@ -219,8 +223,6 @@ impl FromStr for IndexSet {
 
     /// Reads numbers, ranges `a-b` and stepped ranges `a-b:s`, joined by commas. Empty text is the empty set.
     fn from_str(text: &str) -> Result<IndexSet, InvalidIndexSet> {
-        /// More numbers than any array or machine has; keeps hostile input from filling memory.
-        const NUMBERS_MAX: u64 = 16_000_000;
         let invalid = || InvalidIndexSet(text.to_string());
         let number = |part: &str| -> Result<u32, InvalidIndexSet> {
             if part.is_empty() || !part.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -250,7 +252,7 @@ impl FromStr for IndexSet {
                 None | Some(1) => ranges.push((first, last)),
                 Some(step) => {
                     stepped += u64::from((last - first) / step) + 1;
-                    if stepped > NUMBERS_MAX {
+                    if stepped > STEPPED_NUMBERS_MAX {
                         return Err(invalid());
                     }
                     ranges.extend((first..=last).step_by(step as usize).map(|index| (index, index)));
@@ -288,5 +290,159 @@ impl JsonSchema for IndexSet {
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({ "type": "string", "pattern": "^([0-9]+(-[0-9]+(:[0-9]+)?)?(,[0-9]+(-[0-9]+(:[0-9]+)?)?)*)?$" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn set(text: &str) -> IndexSet {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn texts_are_read_into_ascending_ranges() {
+        for (text, shown, stepped, len) in [
+            ("", "", "", 0),
+            ("0", "0", "0", 1),
+            ("0-9", "0-9", "0-9", 10),
+            ("1,3,5-9:2,20", "1,3,5,7,9,20", "1,3,5,7,9,20", 6),
+            ("0-20:4", "0,4,8,12,16,20", "0-20:4", 6),
+            ("0-21:4", "0,4,8,12,16,20", "0-20:4", 6),
+            ("0-9:1", "0-9", "0-9", 10),
+            ("5-9:100", "5", "5", 1),
+            ("1,3", "1,3", "1,3", 2),
+            ("1,3,5", "1,3,5", "1-5:2", 3),
+            ("1,1,1", "1", "1", 1),
+            ("3,2,1", "1-3", "1-3", 3),
+            ("5-9,0-6,7", "0-9", "0-9", 10),
+            ("1-2,4-5,7-8", "1-2,4-5,7-8", "1-2,4-5,7-8", 6),
+            ("007", "7", "7", 1),
+            ("0-4294967295", "0-4294967295", "0-4294967295", 1 << 32),
+            ("4294967295,4294967294", "4294967294-4294967295", "4294967294-4294967295", 2),
+            ("4294967293-4294967295:2", "4294967293,4294967295", "4294967293,4294967295", 2),
+        ] {
+            let read = set(text);
+            assert_eq!((read.to_string().as_str(), read.len()), (shown, len), "{text}");
+            assert_eq!(read.step_notation(), stepped, "{text}");
+            assert_eq!(set(stepped), read, "{text}");
+        }
+    }
+
+    #[test]
+    fn other_text_is_refused() {
+        for text in [
+            ",",
+            "1,",
+            ",1",
+            "a",
+            "-1",
+            "+1",
+            "1-",
+            "-",
+            "5-1",
+            "1-2-3",
+            "1:2",
+            "1-9:",
+            "1-9:0",
+            "1-9:-1",
+            "1-9:2:2",
+            "1 2",
+            " 1",
+            "4294967296",
+            "1.5",
+            "0-4294967295:2",
+            "0-4000001:1,0-8000002:2",
+        ] {
+            assert!(text.parse::<IndexSet>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn json_is_the_notation() {
+        let read: IndexSet = serde_json::from_str("\"0-20:4\"").unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), "\"0-20:4\"");
+        assert_eq!(serde_json::from_str::<IndexSet>("\"\"").unwrap(), IndexSet::new());
+        assert!(serde_json::from_str::<IndexSet>("\"5-1\"").is_err());
+        assert!(serde_json::from_str::<IndexSet>("[1]").is_err());
+    }
+
+    #[test]
+    fn the_highest_number_needs_no_room_above_it() {
+        let mut top = IndexSet::range(u32::MAX - 1, u32::MAX);
+        assert!(!top.insert(u32::MAX));
+        assert!(top.remove(u32::MAX) && top.insert(u32::MAX) && top.remove(u32::MAX - 1));
+        assert_eq!(top, IndexSet::range(u32::MAX, u32::MAX));
+        assert_eq!(IndexSet::range(0, u32::MAX).difference(&top), IndexSet::range(0, u32::MAX - 1));
+        assert_eq!(IndexSet::range(0, u32::MAX).rank(u32::MAX), u64::from(u32::MAX));
+        assert_eq!([u32::MAX, u32::MAX, u32::MAX - 1].into_iter().collect::<IndexSet>().len(), 2);
+        let mut bottom = IndexSet::range(0, 0);
+        assert!(bottom.remove(0) && bottom.is_empty() && bottom.insert(0));
+    }
+
+    /// Numbers close together, and at both ends.
+    fn number() -> impl Strategy<Value = u32> {
+        prop_oneof![4 => 0u32..24, 1 => (u32::MAX - 6)..=u32::MAX]
+    }
+
+    fn numbers() -> impl Strategy<Value = BTreeSet<u32>> {
+        prop::collection::btree_set(number(), 0..20)
+    }
+
+    /// Ranges ascend, and between two of them there is a gap.
+    fn well_formed(set: &IndexSet) -> bool {
+        let ranges = set.ranges();
+        ranges.iter().all(|range| range.0 <= range.1)
+            && ranges.windows(2).all(|pair| u64::from(pair[0].1) + 1 < u64::from(pair[1].0))
+    }
+
+    proptest! {
+        #[test]
+        fn it_answers_as_a_set_of_numbers_does(one in numbers(), other in numbers(), asked in number()) {
+            let set: IndexSet = one.iter().copied().collect();
+            let other_set: IndexSet = other.iter().copied().collect();
+            prop_assert!(well_formed(&set));
+            prop_assert!(set.iter().eq(one.iter().copied()));
+            prop_assert_eq!(set.len(), one.len() as u64);
+            prop_assert_eq!(set.is_empty(), one.is_empty());
+            prop_assert_eq!((set.first(), set.last()), (one.first().copied(), one.last().copied()));
+            prop_assert_eq!(set.contains(asked), one.contains(&asked));
+            prop_assert_eq!(set.rank(asked), one.range(..asked).count() as u64);
+            let both = set.intersection(&other_set);
+            prop_assert!(well_formed(&both) && both.iter().eq(one.intersection(&other).copied()));
+            let rest = set.difference(&other_set);
+            prop_assert!(well_formed(&rest) && rest.iter().eq(one.difference(&other).copied()));
+        }
+
+        #[test]
+        fn changes_are_those_of_a_set_of_numbers(changes in prop::collection::vec((any::<bool>(), number()), 0..60)) {
+            let (mut set, mut model) = (IndexSet::new(), BTreeSet::new());
+            for (put_in, number) in changes {
+                match put_in {
+                    true => prop_assert_eq!(set.insert(number), model.insert(number)),
+                    false => prop_assert_eq!(set.remove(number), model.remove(&number)),
+                }
+                prop_assert!(well_formed(&set) && set.iter().eq(model.iter().copied()));
+            }
+        }
+
+        #[test]
+        fn both_notations_are_read_back(numbers in numbers()) {
+            let set: IndexSet = numbers.into_iter().collect();
+            prop_assert_eq!(&set.to_string().parse::<IndexSet>().unwrap(), &set);
+            prop_assert_eq!(&set.step_notation().parse::<IndexSet>().unwrap(), &set);
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "[0-9,:-]{0,24}") {
+            if let Ok(set) = text.parse::<IndexSet>() {
+                prop_assert!(well_formed(&set));
+            }
+        }
     }
 }

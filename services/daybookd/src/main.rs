@@ -1,1 +1,88 @@
-fn main() {}
+//! The daemon: one program that runs every service of Daybook.
+
+mod cluster;
+mod paths;
+mod snapshots;
+mod verify;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Daybook's daemon.
+#[derive(Parser)]
+#[command(name = "daybookd", version, about = "Daybook's daemon: scheduler, agents and ledger over one event log")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve in the foreground until TERM; jobs go on when it stops.
+    Run(RunArguments),
+    /// Check a stopped cluster: fold the log, decide every recorded cycle again, rebuild the ledger and compare.
+    Verify(VerifyArguments),
+}
+
+/// What `daybookd run` is told.
+#[derive(clap::Args)]
+pub struct RunArguments {
+    /// Directory with slurm.conf, gres.conf and daybook.toml, where they exist.
+    #[arg(long, value_name = "DIR")]
+    pub config: PathBuf,
+    /// Directory of the log, the ledger and the nodes' state; made if it is not there.
+    #[arg(long, value_name = "DIR")]
+    pub state: PathBuf,
+    /// The socket to serve [default: daybook.toml's, else /run/daybook/daybook.sock].
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+    /// Services to run, separated by commas [default: all].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub roles: Option<Vec<String>>,
+    /// Where the log is: `embedded` (in the state directory).
+    #[arg(long, value_name = "LOG", default_value = "embedded")]
+    pub log: String,
+}
+
+/// What `daybookd verify` is told.
+#[derive(clap::Args)]
+pub struct VerifyArguments {
+    /// The state directory of a daemon that does not run.
+    #[arg(long, value_name = "DIR")]
+    pub state: PathBuf,
+    /// Print the report as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::try_from_env("DAYBOOK_LOG")
+                .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info")),
+        )
+        .init();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return refused(&format!("cannot start: {error}")),
+    };
+    let outcome = match arguments.command {
+        Command::Run(arguments) => runtime.block_on(cluster::run(arguments)),
+        Command::Verify(arguments) => runtime.block_on(verify::run(arguments)),
+    };
+    // Blocking reads of the log that are still under way end with the process.
+    runtime.shutdown_timeout(std::time::Duration::from_secs(2));
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => refused(&why),
+    }
+}
+
+fn refused(why: &str) -> ExitCode {
+    eprintln!("daybookd: error: {why}");
+    ExitCode::FAILURE
+}

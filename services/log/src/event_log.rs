@@ -1,3 +1,5 @@
+//! The log's one trait, and what its calls take, give and refuse.
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -95,13 +97,15 @@ pub trait EventLog: Send + Sync + 'static {
     /// Appends a draft as the next commit. Appends that wait together share one sync.
     async fn append(&self, append: Append) -> Result<Appended, AppendError>;
 
-    /// Commits from `from` on, in order and without a gap, at most `limit`; empty where there are none yet.
+    /// Commits from `from` on, in order and without a gap, at most `limit`; empty where there are none yet (or the
+    /// limit is 0). Fewer than `limit` may come before the end is reached: read on from the one after the last.
     async fn read(&self, stream: Stream, from: Seq, limit: usize) -> Result<Vec<Arc<Commit>>, ReadError>;
 
     /// The last commit on stable storage; [`Seq::ZERO`] where there is none.
     fn end(&self, stream: Stream) -> Seq;
 
-    /// Waits, without polling, until [`EventLog::end`] is greater than `seq`; gives the end.
+    /// Waits, without polling, until [`EventLog::end`] is greater than `seq`; gives the end. An error: the log
+    /// is closed, and nothing more will come.
     async fn wait_past(&self, stream: Stream, seq: Seq) -> Result<Seq, ReadError>;
 
     /// The commit that has this event.

@@ -1,1 +1,33 @@
+//! The live state of the cluster and the one reducer that makes it.
+//!
+//! [`Cluster`] is folded from the state stream's commits by [`Cluster::apply`], the same way live, at a restart, in
+//! simulation and in time travel. There is no clock, no I/O, no randomness, no floating point and no iteration in
+//! hash order in this crate: the same commits give the same state, and the same bytes of a snapshot, everywhere.
+//!
+//! Cloning a `Cluster` is cheap (persistent maps), so readers get whole snapshots and never a lock.
 
+mod array;
+mod cluster;
+mod dependency;
+pub mod fit;
+mod index;
+mod job;
+mod node;
+mod reducer;
+mod run;
+mod sanity;
+mod snapshot;
+
+pub use array::ArrayState;
+pub use cluster::{Cluster, PendingKey};
+pub use dependency::{DependencyState, Outcome, dependency_notation};
+pub use job::{Hold, Job};
+pub use node::{Node, NodeReason, Registration};
+pub use run::{Run, RunEnd};
+pub use sanity::Violation;
+pub use snapshot::{REDUCER_VERSION, SnapshotError, read_snapshot, state_hash, write_snapshot};
+
+/// How long a requeued job stays back before it may start again (Slurm's two minutes).
+pub const REQUEUE_DELAY_SECONDS: i64 = 120;
+/// The most signals remembered for one run; older ones are dropped once newer ones come.
+pub const SIGNALS_MAX: usize = 64;

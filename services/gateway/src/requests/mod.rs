@@ -1,0 +1,91 @@
+//! What can be asked, one file each: is it valid, may this user, and which events follow.
+
+mod cancel;
+mod job_action;
+mod node_update;
+mod submission;
+mod update;
+
+pub(crate) use cancel::{Cancel, check_restricted};
+pub(crate) use job_action::{ActionKind, Action};
+pub(crate) use node_update::NodeUpdate;
+pub(crate) use submission::{Submission, check_payload};
+pub(crate) use update::Update;
+
+use std::sync::Arc;
+
+use daybook_model::{Cluster, Job};
+use daybook_schemas::api::{ApiError, ErrorCode, JobSelector, Peer, TargetOutcome};
+use daybook_schemas::{Body, JobId};
+
+use crate::authority::Authority;
+
+/// A request that changes something.
+pub(crate) enum Request {
+    Submission(Box<Submission>),
+    Cancel(Cancel),
+    Action(Action),
+    Update(Box<Update>),
+    NodeUpdate(NodeUpdate),
+}
+
+/// What is answered once the events are in the log.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Decided {
+    /// Of a submission: the job.
+    pub(crate) job: Option<JobId>,
+    /// Of the others: what became of each target.
+    pub(crate) targets: Vec<TargetOutcome>,
+}
+
+/// The answer and the events, or why not.
+pub(crate) type Decision = Result<(Decided, Vec<Body>), ApiError>;
+
+impl Request {
+    /// Decides against a snapshot. Pure but for the machine's user database. `next_id` is the first free job id.
+    pub(crate) fn decide(&self, cluster: &Cluster, authority: &Authority, peer: Peer, next_id: JobId) -> Decision {
+        match self {
+            Request::Submission(request) => request.decide(cluster, next_id),
+            Request::Cancel(request) => Ok(request.decide(cluster, authority, peer)),
+            Request::Action(request) => Ok(request.decide(cluster, authority, peer)),
+            Request::Update(request) => request.decide(cluster, authority, peer),
+            Request::NodeUpdate(request) => request.decide(cluster, authority, peer),
+        }
+    }
+
+    /// The targets that the request names, as done: what a repeated request is answered with.
+    pub(crate) fn named_targets(&self) -> Vec<TargetOutcome> {
+        let selectors: &[JobSelector] = match self {
+            Request::Cancel(request) => &request.0.filter.jobs,
+            Request::Action(request) => &request.action.jobs,
+            _ => &[],
+        };
+        selectors.iter().map(|target| TargetOutcome { target: target.clone(), error: None }).collect()
+    }
+}
+
+fn invalid_job() -> ApiError {
+    ApiError::new(ErrorCode::InvalidJobId, "Invalid job id specified")
+}
+
+/// The records that a selector means, with their own ids; an error where there is none.
+fn selected(cluster: &Cluster, selector: &JobSelector) -> Result<Vec<Arc<Job>>, ApiError> {
+    let Some(array) = cluster.arrays().get(&selector.job) else {
+        let job = cluster.jobs().get(&selector.job).filter(|_| selector.tasks.is_none());
+        return job.cloned().map(|job| vec![job]).ok_or_else(invalid_job);
+    };
+    let meant = match &selector.tasks {
+        Some(tasks) => array.tasks().intersection(tasks),
+        None => array.tasks().clone(),
+    };
+    let mut found: Vec<Arc<Job>> = Vec::new();
+    if let Some(record) = cluster.jobs().get(&selector.job)
+        && record.tasks_waiting.as_ref().is_some_and(|waiting| !waiting.intersection(&meant).is_empty())
+    {
+        found.push(record.clone());
+    }
+    let started = array.started.intersection(&meant);
+    let tasks = started.iter().filter_map(|task| array.task_job_id(task));
+    found.extend(tasks.filter_map(|id| cluster.jobs().get(&id).cloned()));
+    if found.is_empty() && meant.is_empty() { Err(invalid_job()) } else { Ok(found) }
+}

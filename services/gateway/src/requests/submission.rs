@@ -1,0 +1,249 @@
+use daybook_model::Cluster;
+use daybook_model::fit::{Impossible, could_ever_start};
+use daybook_schemas::api::{ApiError, ENVIRONMENT_BYTES_MAX, ErrorCode, JobSubmission, SCRIPT_BYTES_MAX};
+use daybook_schemas::events::JobSubmitted;
+use daybook_schemas::job::{DependencyKind, JobSpec, JobUser, ResourceRequest, TimeLimit};
+use daybook_schemas::node::PartitionState;
+use daybook_schemas::{BlobHash, JobId};
+
+use super::{Decided, Decision};
+
+/// The longest job name, path or other text of a job, in bytes.
+const TEXT_BYTES_MAX: usize = 4096;
+/// The most arguments behind a script's name.
+const ARGUMENTS_MAX: usize = 4096;
+/// The most conditions of a dependency.
+const CONDITIONS_MAX: usize = 1024;
+
+/// `POST /v1/jobs`, with the payload already hashed.
+pub(crate) struct Submission {
+    pub(crate) asked: JobSubmission,
+    pub(crate) user: JobUser,
+    pub(crate) script: BlobHash,
+    pub(crate) script_bytes: u64,
+    pub(crate) environment: BlobHash,
+}
+
+impl Submission {
+    pub(super) fn decide(&self, cluster: &Cluster, next_id: JobId) -> Decision {
+        let asked = &self.asked;
+        let configured = cluster
+            .configured()
+            .ok_or_else(|| ApiError::new(ErrorCode::NotReady, "the cluster is not configured yet"))?;
+        let parameters = &configured.parameters;
+        let partition = self.partition(cluster)?;
+        check_request(&asked.request)?;
+        check_fits(cluster, &partition, &asked.request)?;
+        if parameters.enforce_partition_limits {
+            check_limits(cluster, &partition, asked)?;
+        }
+        check_dependencies(asked)?;
+        let ids = array_ids(asked, parameters.max_array_size)?;
+        let waiting = cluster.jobs().len() - cluster.ended_count();
+        if waiting >= parameters.max_job_count as usize {
+            return Err(ApiError::new(
+                ErrorCode::TooManyJobs,
+                "Slurm temporarily unable to accept job, sleeping and retrying",
+            )
+            .detail(format!("MaxJobCount={} is reached", parameters.max_job_count)));
+        }
+        if next_id.0.checked_add(ids).is_none() {
+            return Err(ApiError::new(ErrorCode::TooManyJobs, "no job ids are left"));
+        }
+        let spec = self.spec(partition, parameters.job_requeue);
+        let decided = Decided { job: Some(next_id), targets: Vec::new() };
+        Ok((decided, vec![JobSubmitted { job: next_id, ids, spec }.into()]))
+    }
+
+    fn partition(&self, cluster: &Cluster) -> Result<String, ApiError> {
+        let name = match &self.asked.partition {
+            Some(name) => name.clone(),
+            None => {
+                let partitions = cluster.configured().map_or(&[][..], |configured| &configured.partitions);
+                let default = partitions.iter().find(|partition| partition.default);
+                default.map(|partition| partition.name.clone()).ok_or_else(|| {
+                    ApiError::new(
+                        ErrorCode::InvalidPartition,
+                        "No partition specified or system default partition",
+                    )
+                })?
+            }
+        };
+        check_partition(cluster, &name)?;
+        Ok(name)
+    }
+
+    fn spec(&self, partition: String, requeue_by_default: bool) -> JobSpec {
+        let asked = self.asked.clone();
+        JobSpec {
+            name: asked.name,
+            user: self.user.clone(),
+            account: asked.account,
+            partition,
+            qos: asked.qos,
+            request: asked.request,
+            time_limit: asked.time_limit,
+            begin: asked.begin,
+            dependencies: asked.dependencies.filter(|dependencies| !dependencies.conditions.is_empty()),
+            kill_on_invalid_dependency: asked.kill_on_invalid_dependency,
+            hold: asked.hold,
+            nice: asked.nice,
+            requeue: asked.requeue.unwrap_or(requeue_by_default),
+            array: asked.array,
+            script: self.script.clone(),
+            script_bytes: self.script_bytes,
+            command: asked.command,
+            arguments: asked.arguments,
+            environment: self.environment.clone(),
+            work_dir: asked.work_dir,
+            std_in: asked.std_in,
+            std_out: asked.std_out,
+            std_err: asked.std_err,
+            open_mode: asked.open_mode,
+            umask: asked.umask,
+            resource_limits: asked.resource_limits,
+            comment: asked.comment,
+            submit_host: asked.submit_host,
+            submit_line: asked.submit_line,
+            session: asked.session,
+        }
+    }
+}
+
+/// What can be judged of a submission without the cluster: sizes and texts.
+pub(crate) fn check_payload(asked: &JobSubmission) -> Result<(), ApiError> {
+    let invalid = |what: String| Err(ApiError::new(ErrorCode::InvalidRequest, "Invalid job submission").detail(what));
+    if asked.script.0.is_empty() {
+        return invalid("the batch script is empty".to_string());
+    }
+    if asked.script.0.len() > SCRIPT_BYTES_MAX {
+        return Err(ApiError::new(ErrorCode::TooLarge, "Pathname of a file, directory or other parameter too long")
+            .detail(format!(
+                "the batch script has {} bytes, at most {SCRIPT_BYTES_MAX} are accepted",
+                asked.script.0.len()
+            )));
+    }
+    let environment: usize = asked.environment.iter().map(|entry| entry.0.len() + 1).sum();
+    if environment > ENVIRONMENT_BYTES_MAX {
+        return Err(ApiError::new(ErrorCode::TooLarge, "Pathname of a file, directory or other parameter too long")
+            .detail(format!("the environment has {environment} bytes, at most {ENVIRONMENT_BYTES_MAX} are accepted")));
+    }
+    if asked.environment.iter().any(|entry| entry.0.contains(&0) || !entry.0.contains(&b'=')) {
+        return invalid("an environment entry has no = or has a NUL byte".to_string());
+    }
+    let texts = [Some(&asked.name), Some(&asked.work_dir), asked.std_in.as_ref(), asked.std_out.as_ref()];
+    let more = [asked.std_err.as_ref(), asked.comment.as_ref(), asked.command.as_ref(), Some(&asked.submit_host)];
+    let all = texts.into_iter().chain(more).flatten().chain(&asked.arguments);
+    for text in all {
+        if text.len() > TEXT_BYTES_MAX * 32 || text.contains('\0') {
+            return invalid("a text is too long or has a NUL byte".to_string());
+        }
+    }
+    if asked.name.len() > TEXT_BYTES_MAX || asked.name.is_empty() || asked.arguments.len() > ARGUMENTS_MAX {
+        return invalid("the job's name is empty or too long, or it has too many arguments".to_string());
+    }
+    if !asked.work_dir.starts_with('/') {
+        return invalid(format!("the working directory {} is not absolute", asked.work_dir));
+    }
+    Ok(())
+}
+
+/// A partition that accepts jobs.
+pub(super) fn check_partition(cluster: &Cluster, name: &str) -> Result<(), ApiError> {
+    if name.contains(',') {
+        return Err(ApiError::new(ErrorCode::NotSupported, "Invalid partition name specified")
+            .detail(format!("several partitions ({name}) are not supported by daybook yet")));
+    }
+    let Some(partition) = cluster.partition(name) else {
+        return Err(ApiError::new(ErrorCode::InvalidPartition, "Invalid partition name specified")
+            .detail(format!("invalid partition specified: {name}")));
+    };
+    match partition.state {
+        PartitionState::Up | PartitionState::Down => Ok(()),
+        PartitionState::Drain | PartitionState::Inactive => Err(ApiError::new(
+            ErrorCode::InvalidPartition,
+            "Required partition not available (inactive or drain)",
+        )),
+    }
+}
+
+fn check_request(request: &ResourceRequest) -> Result<(), ApiError> {
+    let node_count = || Err(ApiError::new(ErrorCode::NodeCountInvalid, "Node count specification invalid"));
+    if request.nodes_min == 0 || request.nodes_max.is_some_and(|most| most < request.nodes_min) {
+        return node_count();
+    }
+    if request.tasks == 0 || request.cpus_per_task == 0 || request.tasks_per_node == Some(0) {
+        return Err(ApiError::new(ErrorCode::InvalidRequest, "Invalid task count specification"));
+    }
+    if request.tasks.checked_mul(request.cpus_per_task).is_none() {
+        return Err(unavailable_configuration());
+    }
+    Ok(())
+}
+
+fn unavailable_configuration() -> ApiError {
+    ApiError::new(ErrorCode::UnavailableConfiguration, "Requested node configuration is not available")
+}
+
+/// What no node of the partition could ever give is refused.
+pub(super) fn check_fits(cluster: &Cluster, partition: &str, request: &ResourceRequest) -> Result<(), ApiError> {
+    could_ever_start(cluster, partition, request).map_err(|why| {
+        let code = match why {
+            Impossible::NoPartition(_) => ErrorCode::InvalidPartition,
+            Impossible::NoNode(_) => ErrorCode::InvalidNodeName,
+            Impossible::NodeCount => ErrorCode::NodeCountInvalid,
+            Impossible::NoFeature(_)
+            | Impossible::CpusPerNode
+            | Impossible::MemoryPerNode
+            | Impossible::NodeConfiguration => ErrorCode::UnavailableConfiguration,
+        };
+        let error = ApiError::new(code, why.to_string());
+        match why.detail() {
+            Some(detail) => error.detail(detail),
+            None => error,
+        }
+    })
+}
+
+/// `EnforcePartLimits`: what breaks the partition's limits is refused and does not wait for better times.
+fn check_limits(cluster: &Cluster, partition: &str, asked: &JobSubmission) -> Result<(), ApiError> {
+    let Some(partition) = cluster.partition(partition) else { return Ok(()) };
+    if asked.time_limit.is_some_and(|limit: TimeLimit| limit > partition.max_time) {
+        return Err(ApiError::new(
+            ErrorCode::InvalidTimeLimit,
+            "Requested time limit is invalid (missing or exceeds some limit)",
+        ));
+    }
+    let most = partition.max_nodes.unwrap_or(u32::MAX);
+    if asked.request.nodes_min > most {
+        return Err(ApiError::new(ErrorCode::NodeCountInvalid, "Node count specification invalid"));
+    }
+    Ok(())
+}
+
+pub(super) fn aftercorr_refused() -> ApiError {
+    ApiError::new(ErrorCode::NotSupported, "Job dependency problem")
+        .detail("aftercorr is not supported by daybook yet")
+}
+
+fn check_dependencies(asked: &JobSubmission) -> Result<(), ApiError> {
+    let Some(dependencies) = &asked.dependencies else { return Ok(()) };
+    if dependencies.conditions.len() > CONDITIONS_MAX {
+        return Err(ApiError::new(ErrorCode::InvalidDependency, "Job dependency problem")
+            .detail(format!("more than {CONDITIONS_MAX} conditions")));
+    }
+    if dependencies.conditions.iter().any(|condition| condition.kind == DependencyKind::AfterCorr) {
+        return Err(aftercorr_refused());
+    }
+    Ok(())
+}
+
+/// How many ids a submission takes.
+fn array_ids(asked: &JobSubmission, max_array_size: u32) -> Result<u32, ApiError> {
+    let Some(array) = &asked.array else { return Ok(1) };
+    let invalid = || ApiError::new(ErrorCode::InvalidArray, "Invalid job array specification");
+    match array.tasks.last() {
+        Some(last) if last < max_array_size => u32::try_from(array.tasks.len()).map_err(|_| invalid()),
+        _ => Err(invalid()),
+    }
+}

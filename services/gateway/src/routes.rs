@@ -1,0 +1,194 @@
+//! The requests over HTTP.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Extension, Json, Router};
+use daybook_log::LogHandle;
+use daybook_log::follow::Live;
+use daybook_model::Cluster;
+use daybook_schemas::api::{
+    ApiError, BODY_BYTES_MAX, CancelRequest, Changed, ErrorCode, JobAction, JobSubmission, JobUpdateRequest,
+    NodeUpdateRequest, Peer, Ping, SubmitAnswer, openapi,
+};
+use daybook_schemas::{BlobHash, Stream};
+
+use crate::authority::{Authority, actor, denied, identity};
+use crate::intake::{Intake, Outcome};
+use crate::requests::{self, Action, ActionKind, Cancel, NodeUpdate, Request, Submission, Update};
+
+/// What the routes work with.
+#[derive(Clone)]
+pub struct Gateway {
+    /// Where requests become events.
+    pub intake: Intake,
+    /// The model.
+    pub live: Live<Cluster>,
+    /// The log, for the events route.
+    pub log: LogHandle,
+    /// The daemon's standing.
+    pub authority: Authority,
+}
+
+pub(crate) struct Refused(pub(crate) ApiError);
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.0.code.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        (status, Json(self.0)).into_response()
+    }
+}
+
+impl From<ApiError> for Refused {
+    fn from(error: ApiError) -> Refused {
+        Refused(error)
+    }
+}
+
+type Answer<T> = Result<Json<T>, Refused>;
+
+/// The routes of the service `gateway` in [`daybook_schemas::api::OPERATIONS`], and `/openapi.json`.
+pub fn router(gateway: Gateway) -> Router {
+    Router::new()
+        .route("/v1/ping", get(ping))
+        .route("/v1/jobs", post(submit))
+        .route("/v1/jobs/cancel", post(cancel))
+        .route("/v1/jobs/hold", post(hold))
+        .route("/v1/jobs/release", post(release))
+        .route("/v1/jobs/requeue", post(requeue))
+        .route("/v1/jobs/update", post(update))
+        .route("/v1/nodes/update", post(update_nodes))
+        .route("/v1/events", get(crate::events_route::events))
+        .route("/openapi.json", get(|| async { Json(openapi(env!("CARGO_PKG_VERSION"))) }))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .with_state(gateway)
+}
+
+async fn ping(State(gateway): State<Gateway>) -> Answer<Ping> {
+    let cluster = gateway.live.current(Duration::from_secs(5)).await;
+    let cluster = cluster.map_err(|error| ApiError::new(ErrorCode::NotReady, error.to_string()))?;
+    let host = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok(Json(Ping {
+        version: env!("CARGO_PKG_VERSION").to_string(),
+        cluster: cluster.configured().map(|configured| configured.cluster_name.clone()).unwrap_or_default(),
+        host,
+        end: gateway.log.end(Stream::State),
+        shown: cluster.position(),
+        pid: std::process::id(),
+    }))
+}
+
+impl Gateway {
+    /// Admits the peer and has the request decided.
+    async fn ask(
+        &self,
+        peer: Peer,
+        request_id: String,
+        request: Request,
+        blobs: Vec<Arc<[u8]>>,
+    ) -> Result<Outcome, ApiError> {
+        self.authority.admit(peer)?;
+        self.intake.submit(request, request_id, peer, actor(peer), blobs).await
+    }
+}
+
+async fn submit(
+    State(gateway): State<Gateway>,
+    Extension(peer): Extension<Peer>,
+    Json(mut asked): Json<JobSubmission>,
+) -> Answer<SubmitAnswer> {
+    requests::check_payload(&asked)?;
+    let user = match asked.user.take() {
+        None => identity(peer.uid, peer.gid),
+        Some(user) if user.uid == peer.uid => identity(user.uid, peer.gid),
+        Some(user) if gateway.authority.is_administrator(&gateway.live.now(), peer.uid) => user,
+        Some(_) => return Err(denied().into()),
+    };
+    let script: Arc<[u8]> = std::mem::take(&mut asked.script.0).into();
+    let mut environment = Vec::new();
+    for entry in std::mem::take(&mut asked.environment) {
+        environment.extend_from_slice(&entry.0);
+        environment.push(0);
+    }
+    let environment: Arc<[u8]> = environment.into();
+    let submission = Submission {
+        script: BlobHash::of(&script),
+        script_bytes: script.len() as u64,
+        environment: BlobHash::of(&environment),
+        user,
+        asked,
+    };
+    let request_id = submission.asked.request_id.clone();
+    let request = Request::Submission(Box::new(submission));
+    let outcome = gateway.ask(peer, request_id, request, vec![script, environment]).await?;
+    let job = outcome.decided.job.ok_or_else(|| {
+        ApiError::new(ErrorCode::InvalidRequest, "Invalid request id").detail("it was used for another kind of request")
+    })?;
+    let cluster = gateway.live.now().configured().map(|configured| configured.cluster_name.clone());
+    Ok(Json(SubmitAnswer { job, cluster: cluster.unwrap_or_default(), seq: outcome.seq }))
+}
+
+async fn cancel(
+    State(gateway): State<Gateway>,
+    Extension(peer): Extension<Peer>,
+    Json(asked): Json<CancelRequest>,
+) -> Answer<Changed> {
+    requests::check_restricted(&asked.filter)?;
+    if asked.signal.is_some_and(|signal| !(1..=64).contains(&signal)) {
+        return Err(ApiError::new(ErrorCode::InvalidRequest, "Invalid signal number").into());
+    }
+    changed(&gateway, peer, asked.request_id.clone(), Request::Cancel(Cancel(asked))).await
+}
+
+async fn changed(gateway: &Gateway, peer: Peer, request_id: String, request: Request) -> Answer<Changed> {
+    let outcome = gateway.ask(peer, request_id, request, Vec::new()).await?;
+    Ok(Json(Changed { outcomes: outcome.decided.targets }))
+}
+
+async fn act(gateway: &Gateway, peer: Peer, kind: ActionKind, action: JobAction) -> Answer<Changed> {
+    changed(gateway, peer, action.request_id.clone(), Request::Action(Action { kind, action })).await
+}
+
+async fn hold(
+    State(gateway): State<Gateway>,
+    Extension(peer): Extension<Peer>,
+    Json(asked): Json<JobAction>,
+) -> Answer<Changed> {
+    act(&gateway, peer, ActionKind::Hold, asked).await
+}
+
+async fn release(
+    State(gateway): State<Gateway>,
+    Extension(peer): Extension<Peer>,
+    Json(asked): Json<JobAction>,
+) -> Answer<Changed> {
+    act(&gateway, peer, ActionKind::Release, asked).await
+}
+
+async fn requeue(
+    State(gateway): State<Gateway>,
+    Extension(peer): Extension<Peer>,
+    Json(asked): Json<JobAction>,
+) -> Answer<Changed> {
+    act(&gateway, peer, ActionKind::Requeue, asked).await
+}
+
+async fn update(
+    State(gateway): State<Gateway>,
+    Extension(peer): Extension<Peer>,
+    Json(asked): Json<JobUpdateRequest>,
+) -> Answer<Changed> {
+    changed(&gateway, peer, asked.request_id.clone(), Request::Update(Box::new(Update(asked)))).await
+}
+
+async fn update_nodes(
+    State(gateway): State<Gateway>,
+    Extension(peer): Extension<Peer>,
+    Json(asked): Json<NodeUpdateRequest>,
+) -> Answer<Changed> {
+    changed(&gateway, peer, asked.request_id.clone(), Request::NodeUpdate(NodeUpdate(asked))).await
+}

@@ -1,0 +1,108 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use daybook_schemas::api::CapacityClass;
+use daybook_schemas::grammar::index_set::IndexSet;
+use daybook_schemas::{GpuUuid, Mebibytes, NodeName, RunId, Seq};
+use serde::{Deserialize, Serialize};
+
+use super::{NODES, Row, Table};
+use crate::keys;
+
+/// A node with the open ends of its books. Goes when it is no longer configured and holds no run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct NodeRow {
+    /// As configured.
+    pub(crate) cpus: u32,
+    pub(crate) memory: Mebibytes,
+    /// GPUs that the configuration names, with their index.
+    pub(crate) configured_gpus: BTreeMap<GpuUuid, u32>,
+    /// GPUs that the agent found; absent: it has never registered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) registered_gpus: Option<BTreeMap<GpuUuid, u32>>,
+    pub(crate) drain: bool,
+    pub(crate) down: bool,
+    /// No longer configured; goes with its last run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) leaving: bool,
+    /// What runs hold here.
+    pub(crate) shares: BTreeMap<RunId, Share>,
+    /// Installed GPUs.
+    pub(crate) gpus: BTreeMap<GpuUuid, OpenGpu>,
+    pub(crate) open: OpenCpus,
+    /// The latest boundary of the node's books: they only go forward.
+    pub(crate) boundary: i64,
+    pub(crate) installed_since: i64,
+}
+
+/// What a run holds on a node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Share {
+    pub(crate) cpus: IndexSet,
+    pub(crate) memory: Mebibytes,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) gpus: BTreeSet<GpuUuid>,
+    pub(crate) from: i64,
+}
+
+/// The open interval of a GPU.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct OpenGpu {
+    pub(crate) index: u32,
+    pub(crate) class: CapacityClass,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) run: Option<RunId>,
+    pub(crate) from: i64,
+    /// The commit that began it.
+    pub(crate) seq: Seq,
+    pub(crate) installed_since: i64,
+    /// No longer named; goes when it is free.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) leaving: bool,
+}
+
+/// The open interval of a node's CPUs and memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct OpenCpus {
+    pub(crate) from: i64,
+    pub(crate) seq: Seq,
+    pub(crate) cpus: u32,
+    pub(crate) cpus_allocated: u32,
+    pub(crate) memory: Mebibytes,
+    pub(crate) memory_allocated: Mebibytes,
+    /// What is not allocated.
+    pub(crate) rest: CapacityClass,
+}
+
+impl NodeRow {
+    /// What the node's unallocated CPUs and memory are.
+    pub(crate) fn class(&self) -> CapacityClass {
+        if self.down {
+            CapacityClass::Down
+        } else if self.registered_gpus.is_none() {
+            CapacityClass::Unknown
+        } else if self.drain || self.leaving {
+            CapacityClass::Drained
+        } else {
+            CapacityClass::Idle
+        }
+    }
+
+    /// What an unallocated GPU is.
+    pub(crate) fn gpu_class(&self, uuid: &GpuUuid) -> CapacityClass {
+        let missing = self.registered_gpus.as_ref().is_some_and(|found| !found.contains_key(uuid));
+        if missing { CapacityClass::Down } else { self.class() }
+    }
+
+    /// The run that holds a GPU.
+    pub(crate) fn holder(&self, uuid: &GpuUuid) -> Option<RunId> {
+        self.shares.iter().find(|(_, share)| share.gpus.contains(uuid)).map(|(run, _)| *run)
+    }
+}
+
+impl Row for NodeRow {
+    type Key = NodeName;
+    const TABLE: Table = NODES;
+    fn key(key: &NodeName) -> Vec<u8> {
+        keys::name(key.as_str())
+    }
+}

@@ -1,0 +1,29 @@
+use std::collections::BTreeSet;
+
+use daybook_schemas::{NodeName, RunId, UtcMicros};
+use serde::{Deserialize, Serialize};
+
+use super::{RUNS, Row, Table};
+use crate::keys;
+
+/// A run that still holds something somewhere. Goes when its last node is released.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RunRow {
+    /// The record of the job that it is.
+    pub(crate) attempt: u32,
+    pub(crate) allocated: UtcMicros,
+    /// When the batch script's process existed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) started: Option<UtcMicros>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ended: Option<UtcMicros>,
+    pub(crate) held_on: BTreeSet<NodeName>,
+}
+
+impl Row for RunRow {
+    type Key = RunId;
+    const TABLE: Table = RUNS;
+    fn key(key: &RunId) -> Vec<u8> {
+        keys::run(*key).to_vec()
+    }
+}

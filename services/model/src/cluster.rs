@@ -1,0 +1,213 @@
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use daybook_schemas::events::ClusterConfigured;
+use daybook_schemas::job::{JobState, TimeLimit};
+use daybook_schemas::node::PartitionDefinition;
+use daybook_schemas::{Commit, JobId, NodeName, RunId, Seq, UtcMicros};
+use imbl::{OrdMap, OrdSet};
+
+use crate::array::ArrayState;
+use crate::job::Job;
+use crate::node::Node;
+use crate::run::Run;
+
+/// The order in which jobs are looked at: partition tier, then priority (both highest first), then eligibility,
+/// then job id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PendingKey {
+    /// The partition's `PriorityTier`.
+    pub tier: Reverse<u32>,
+    /// The job's priority.
+    pub priority: Reverse<u32>,
+    /// Since which commit it could have started.
+    pub eligible: Seq,
+    /// The record.
+    pub job: JobId,
+}
+
+/// The whole state at one position of the state stream.
+///
+/// `jobs`, `runs`, `nodes` and `arrays` are the state; the other maps are indexes over them that the reducer keeps
+/// (and [`Cluster::sanity_check`] derives again and compares).
+#[derive(Clone, Debug, Default)]
+pub struct Cluster {
+    pub(crate) position: Seq,
+    pub(crate) time: UtcMicros,
+    pub(crate) configured: Option<Arc<ClusterConfigured>>,
+    /// Partitions by name, from `configured`.
+    pub(crate) partitions: OrdMap<Arc<str>, Arc<PartitionDefinition>>,
+    pub(crate) nodes: OrdMap<NodeName, Arc<Node>>,
+    pub(crate) jobs: OrdMap<JobId, Arc<Job>>,
+    pub(crate) runs: OrdMap<RunId, Arc<Run>>,
+    pub(crate) arrays: OrdMap<JobId, Arc<ArrayState>>,
+    pub(crate) next_job_id: u32,
+    /// Last commit of the subject `jobs` and of `plan`.
+    pub(crate) jobs_seq: Seq,
+    pub(crate) plan_seq: Seq,
+    /// Expected starts of the last planning cycle.
+    pub(crate) expected_starts: OrdMap<JobId, UtcMicros>,
+    /// `now` of the last recorded planning cycle.
+    pub(crate) last_cycle: Option<UtcMicros>,
+    /// Allocations that were void when they came.
+    pub(crate) void_allocations: u64,
+
+    // Indexes.
+    pub(crate) ready: OrdSet<PendingKey>,
+    pub(crate) delayed: OrdSet<(UtcMicros, JobId)>,
+    pub(crate) ended: OrdSet<(UtcMicros, JobId)>,
+    pub(crate) dependents: OrdMap<JobId, OrdSet<JobId>>,
+    pub(crate) active_names: OrdMap<(u32, Arc<str>), OrdSet<JobId>>,
+    pub(crate) singletons: OrdMap<(u32, Arc<str>), OrdSet<JobId>>,
+    pub(crate) hopeless: OrdSet<JobId>,
+}
+
+impl Cluster {
+    /// The state before the first commit.
+    pub fn new() -> Cluster {
+        Cluster { next_job_id: 1, ..Cluster::default() }
+    }
+
+    /// Folds the next commit; the one reducer. `Err` names a commit that is no valid successor of this state.
+    pub fn apply(&mut self, commit: &Commit) -> Result<(), String> {
+        crate::reducer::apply(self, commit)
+    }
+
+    /// The last commit folded.
+    pub fn position(&self) -> Seq {
+        self.position
+    }
+
+    /// The log's time of that commit.
+    pub fn time(&self) -> UtcMicros {
+        self.time
+    }
+
+    /// The configuration in force; `None` before the first `cluster.configured`.
+    pub fn configured(&self) -> Option<&Arc<ClusterConfigured>> {
+        self.configured.as_ref()
+    }
+
+    /// A partition.
+    pub fn partition(&self, name: &str) -> Option<&Arc<PartitionDefinition>> {
+        self.partitions.get(name)
+    }
+
+    /// Nodes by name.
+    pub fn nodes(&self) -> &OrdMap<NodeName, Arc<Node>> {
+        &self.nodes
+    }
+
+    /// Job records by id: waiting, running, and ended less than `MinJobAge` ago.
+    pub fn jobs(&self) -> &OrdMap<JobId, Arc<Job>> {
+        &self.jobs
+    }
+
+    /// Runs that hold something, by id.
+    pub fn runs(&self) -> &OrdMap<RunId, Arc<Run>> {
+        &self.runs
+    }
+
+    /// Arrays of which a record is in memory, by id.
+    pub fn arrays(&self) -> &OrdMap<JobId, Arc<ArrayState>> {
+        &self.arrays
+    }
+
+    /// Jobs that nothing but priority, resources and policy keeps from starting, in the order to look at them.
+    /// Those with a begin time that has not come by the last commit are in [`Cluster::delayed`] instead.
+    pub fn ready(&self) -> &OrdSet<PendingKey> {
+        &self.ready
+    }
+
+    /// Ready but for their begin time, soonest first.
+    pub fn delayed(&self) -> &OrdSet<(UtcMicros, JobId)> {
+        &self.delayed
+    }
+
+    /// Waiting jobs whose dependencies can never hold and that asked to be cancelled then.
+    pub fn hopeless(&self) -> &OrdSet<JobId> {
+        &self.hopeless
+    }
+
+    /// How many of the records in memory are over and released.
+    pub fn ended_count(&self) -> usize {
+        self.ended.len()
+    }
+
+    /// The id that the next job gets.
+    pub fn next_job_id(&self) -> JobId {
+        JobId(self.next_job_id)
+    }
+
+    /// The last commit of the subject `jobs`: what a gateway expects when it appends.
+    pub fn jobs_seq(&self) -> Seq {
+        self.jobs_seq
+    }
+
+    /// The last commit of the subject `plan`: what the planner expects when it appends.
+    pub fn plan_seq(&self) -> Seq {
+        self.plan_seq
+    }
+
+    /// When the last recorded planning cycle expects a waiting job to start.
+    pub fn expected_start(&self, job: JobId) -> Option<UtcMicros> {
+        self.expected_starts.get(&job).copied()
+    }
+
+    /// Expected starts of the last recorded planning cycle.
+    pub fn expected_starts(&self) -> &OrdMap<JobId, UtcMicros> {
+        &self.expected_starts
+    }
+
+    /// `now` of the last recorded planning cycle.
+    pub fn last_cycle(&self) -> Option<UtcMicros> {
+        self.last_cycle
+    }
+
+    /// How many allocations were void when they came.
+    pub fn void_allocations(&self) -> u64 {
+        self.void_allocations
+    }
+
+    /// The state that squeue shows: `Completing` while a run that has ended still holds something.
+    pub fn shown_state(&self, job: &Job) -> JobState {
+        match job.run.and_then(|run| self.runs.get(&run)) {
+            Some(run) if run.end.is_some() => JobState::Completing,
+            _ => job.state,
+        }
+    }
+
+    /// Whether a run that has ended still holds something on this node.
+    pub fn is_completing(&self, node: &Node) -> bool {
+        node.runs.iter().any(|run| self.runs.get(run).is_some_and(|run| run.end.is_some()))
+    }
+
+    /// The place of a waiting record in the queue.
+    pub fn pending_key(&self, job: &Job) -> PendingKey {
+        let tier = self.partitions.get(&job.partition).map_or(0, |partition| partition.priority_tier);
+        PendingKey {
+            tier: Reverse(tier),
+            priority: Reverse(job.priority),
+            eligible: job.eligible_seq.unwrap_or(job.submitted_seq),
+            job: job.id,
+        }
+    }
+
+    /// A limit where the job gave none: the partition's default, else its maximum.
+    pub fn resolve_time_limit(&self, asked: Option<TimeLimit>, partition: &str) -> TimeLimit {
+        asked.unwrap_or_else(|| match self.partitions.get(partition) {
+            Some(partition) => partition.default_time.unwrap_or(partition.max_time),
+            None => TimeLimit::Unlimited,
+        })
+    }
+}
+
+impl daybook_schemas::Fold for Cluster {
+    fn position(&self) -> Seq {
+        self.position
+    }
+
+    fn apply(&mut self, commit: &Commit) -> Result<(), String> {
+        Cluster::apply(self, commit)
+    }
+}

@@ -1,0 +1,158 @@
+use daybook_schemas::Mebibytes;
+use daybook_schemas::job::{GpuScope, MemoryRequest, ResourceRequest};
+use daybook_schemas::node::{ClusterParameters, PartitionDefinition};
+
+/// How much memory a run takes of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryNeed {
+    /// None is counted.
+    Nothing,
+    /// All that the node has.
+    Whole,
+    /// MiB on each node.
+    PerNode(u64),
+    /// MiB for each CPU given.
+    PerCpu(u64),
+    /// MiB for each GPU given.
+    PerGpu(u64),
+}
+
+/// Numbers of GPUs by type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GpuCounts<'a> {
+    /// Of these types, sorted by type, each once.
+    pub typed: Vec<(&'a str, u32)>,
+    /// Of any type.
+    pub any: u32,
+}
+
+impl<'a> GpuCounts<'a> {
+    /// All of them together.
+    pub fn total(&self) -> u32 {
+        self.typed.iter().fold(self.any, |sum, (_, count)| sum.saturating_add(*count))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.total() == 0
+    }
+
+    fn add(&mut self, gpu_type: Option<&'a str>, count: u32) {
+        let Some(gpu_type) = gpu_type else {
+            self.any = self.any.saturating_add(count);
+            return;
+        };
+        match self.typed.binary_search_by_key(&gpu_type, |(name, _)| name) {
+            Ok(at) => self.typed[at].1 = self.typed[at].1.saturating_add(count),
+            Err(at) => self.typed.insert(at, (gpu_type, count)),
+        }
+    }
+
+    /// These, and `times` those of `other`.
+    #[must_use]
+    pub fn plus(&self, other: &GpuCounts<'a>, times: u32) -> GpuCounts<'a> {
+        let mut sum = self.clone();
+        for (gpu_type, count) in &other.typed {
+            sum.add(Some(gpu_type), count.saturating_mul(times));
+        }
+        sum.any = sum.any.saturating_add(other.any.saturating_mul(times));
+        sum
+    }
+}
+
+/// A request with the defaults of partition and cluster filled in.
+#[derive(Clone, Debug)]
+pub struct Demand<'a> {
+    /// As it was made.
+    pub request: &'a ResourceRequest,
+    /// The fewest nodes, at least 1.
+    pub nodes_min: u32,
+    /// The most nodes; `None`: as many as the tasks need.
+    pub nodes_max: Option<u32>,
+    /// Tasks, at least 1.
+    pub tasks: u32,
+    /// CPUs for each, at least 1.
+    pub cpus_per_task: u32,
+    /// Memory.
+    pub memory: MemoryNeed,
+    /// Whether memory is counted against the node's.
+    pub memory_is_consumed: bool,
+    /// The nodes are the run's alone.
+    pub exclusive: bool,
+    /// GPUs on each node.
+    pub gpus_per_node: GpuCounts<'a>,
+    /// GPUs for each task.
+    pub gpus_per_task: GpuCounts<'a>,
+    /// GPUs in the whole job.
+    pub gpus_per_job: GpuCounts<'a>,
+}
+
+impl<'a> Demand<'a> {
+    /// What a request means in a partition.
+    pub fn new(
+        request: &'a ResourceRequest,
+        partition: &PartitionDefinition,
+        parameters: &ClusterParameters,
+    ) -> Demand<'a> {
+        let required = u32::try_from(request.nodes_required.len()).unwrap_or(u32::MAX);
+        let nodes_min = request.nodes_min.max(1).max(required).max(partition.min_nodes);
+        let nodes_max = match (request.nodes_max, partition.max_nodes) {
+            (Some(asked), Some(most)) => Some(asked.min(most)),
+            (asked, most) => asked.or(most.filter(|most| *most < u32::MAX)),
+        };
+        let tasks = match request.tasks_per_node {
+            Some(each) if !request.tasks_given => request.tasks.max(nodes_min.saturating_mul(each)),
+            _ => request.tasks,
+        };
+        let counts = |scope: GpuScope| {
+            let mut counts = GpuCounts::default();
+            for gpus in request.gpus.iter().filter(|gpus| gpus.scope == scope) {
+                counts.add(gpus.gpu_type.as_deref(), gpus.count);
+            }
+            counts
+        };
+        let mut demand = Demand {
+            request,
+            nodes_min,
+            nodes_max,
+            tasks: tasks.max(1),
+            cpus_per_task: request.cpus_per_task.max(1),
+            memory: MemoryNeed::Nothing,
+            memory_is_consumed: parameters.memory_is_consumed,
+            exclusive: request.exclusive || partition.exclusive,
+            gpus_per_node: counts(GpuScope::Node),
+            gpus_per_task: counts(GpuScope::Task),
+            gpus_per_job: counts(GpuScope::Job),
+        };
+        let default = partition.default_memory.or(parameters.default_memory);
+        demand.memory = demand.memory_need(request.memory.or(default));
+        demand
+    }
+
+    fn memory_need(&self, asked: Option<MemoryRequest>) -> MemoryNeed {
+        match asked {
+            Some(MemoryRequest::PerNode(Mebibytes(0)) | MemoryRequest::PerCpu(Mebibytes(0))) => MemoryNeed::Whole,
+            Some(MemoryRequest::PerNode(amount)) => MemoryNeed::PerNode(amount.0),
+            Some(MemoryRequest::PerCpu(amount)) => MemoryNeed::PerCpu(amount.0),
+            Some(MemoryRequest::PerGpu(amount)) if self.wants_gpus() => MemoryNeed::PerGpu(amount.0),
+            // Nothing that it could be counted by: as if nothing had been said.
+            Some(MemoryRequest::PerGpu(_)) | None if self.memory_is_consumed => MemoryNeed::Whole,
+            Some(MemoryRequest::PerGpu(_)) | None => MemoryNeed::Nothing,
+        }
+    }
+
+    /// Whether it wants any GPU.
+    pub fn wants_gpus(&self) -> bool {
+        !(self.gpus_per_node.is_empty() && self.gpus_per_task.is_empty() && self.gpus_per_job.is_empty())
+    }
+
+    /// The fewest CPUs that it takes in all.
+    pub fn cpus_min(&self) -> u64 {
+        u64::from(self.tasks.max(self.nodes_min)) * u64::from(self.cpus_per_task)
+    }
+
+    /// Whether the number of tasks bounds the number of nodes: each node has at least one task.
+    pub(super) fn tasks_bound_nodes(&self) -> bool {
+        self.request.tasks_given && self.gpus_per_job.is_empty()
+    }
+}

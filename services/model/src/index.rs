@@ -1,0 +1,211 @@
+//! The indexes over the job records, kept by one pair of functions.
+
+use std::sync::Arc;
+
+use daybook_schemas::job::{DependencyKind, JobState};
+use daybook_schemas::{JobId, UtcMicros};
+use imbl::{OrdMap, OrdSet};
+
+use crate::cluster::Cluster;
+use crate::dependency::{Outcome, evaluate};
+use crate::job::Job;
+
+impl Cluster {
+    /// Changes a record and everything that is derived from it. Nothing happens where there is no such record.
+    pub(crate) fn change_job(&mut self, id: JobId, change: impl FnOnce(&mut Job)) {
+        let Some(old) = self.jobs.get(&id).cloned() else { return };
+        self.unindex(&old);
+        let mut job = Arc::unwrap_or_clone(old);
+        change(&mut job);
+        job.changed = self.position;
+        self.settle(&mut job);
+        self.index(&job);
+        self.jobs.insert(id, Arc::new(job));
+    }
+
+    /// Puts a new record in.
+    pub(crate) fn add_job(&mut self, mut job: Job) {
+        job.changed = self.position;
+        self.settle(&mut job);
+        self.index(&job);
+        self.jobs.insert(job.id, Arc::new(job));
+    }
+
+    /// Takes a record out.
+    pub(crate) fn remove_job(&mut self, id: JobId) -> Option<Arc<Job>> {
+        let job = self.jobs.get(&id).cloned()?;
+        self.unindex(&job);
+        self.jobs.remove(&id);
+        Some(job)
+    }
+
+    /// Since when it could have started, as its state now says.
+    fn settle(&self, job: &mut Job) {
+        if job.state == JobState::Pending && !self.is_startable(job) {
+            job.eligible = None;
+            job.eligible_seq = None;
+        } else if job.state == JobState::Pending && job.eligible.is_none() && !self.is_delayed(job) {
+            job.eligible = Some(self.time);
+            job.eligible_seq = Some(self.position);
+        }
+    }
+
+    fn is_startable(&self, job: &Job) -> bool {
+        job.is_ready() && !job.run.is_some_and(|run| self.runs.contains_key(&run))
+    }
+
+    fn is_delayed(&self, job: &Job) -> bool {
+        job.begin.is_some_and(|begin| begin > self.time)
+    }
+
+    /// Puts a record into the indexes that its state calls for.
+    pub(crate) fn index(&mut self, job: &Job) {
+        for entry in self.entries(job) {
+            match entry {
+                Entry::Ready(key) => drop(self.ready.insert(key)),
+                Entry::Delayed(key) => drop(self.delayed.insert(key)),
+                Entry::Ended(key) => drop(self.ended.insert(key)),
+                Entry::Hopeless(id) => drop(self.hopeless.insert(id)),
+                Entry::Dependent(other) => insert_into(&mut self.dependents, other, job.id),
+                Entry::Active(key) => insert_into(&mut self.active_names, key, job.id),
+                Entry::Singleton(key) => insert_into(&mut self.singletons, key, job.id),
+            }
+        }
+    }
+
+    /// Takes a record out of all indexes.
+    pub(crate) fn unindex(&mut self, job: &Job) {
+        for entry in self.entries(job) {
+            match entry {
+                Entry::Ready(key) => drop(self.ready.remove(&key)),
+                // Time may have passed its begin since it was indexed.
+                Entry::Delayed(key) => drop(self.delayed.remove(&key)),
+                Entry::Ended(key) => drop(self.ended.remove(&key)),
+                Entry::Hopeless(id) => drop(self.hopeless.remove(&id)),
+                Entry::Dependent(other) => remove_from(&mut self.dependents, other, job.id),
+                Entry::Active(key) => remove_from(&mut self.active_names, key, job.id),
+                Entry::Singleton(key) => remove_from(&mut self.singletons, key, job.id),
+            }
+        }
+    }
+
+    /// Every index entry that a record has at the present instant.
+    fn entries(&self, job: &Job) -> Vec<Entry> {
+        let mut entries = Vec::with_capacity(3);
+        let name = || (job.spec.user.uid, job.name.clone());
+        if job.state.is_ended() {
+            if !job.run.is_some_and(|run| self.runs.contains_key(&run)) {
+                entries.push(Entry::Ended((job.ended.unwrap_or(job.submitted), job.id)));
+            }
+            return entries;
+        }
+        entries.push(Entry::Active(name()));
+        if job.state != JobState::Pending {
+            return entries;
+        }
+        if self.is_startable(job) {
+            match job.begin.filter(|begin| *begin > self.time) {
+                Some(begin) => entries.push(Entry::Delayed((begin, job.id))),
+                None => entries.push(Entry::Ready(self.pending_key(job))),
+            }
+        }
+        if job.spec.kill_on_invalid_dependency && job.dependencies_hopeless() {
+            entries.push(Entry::Hopeless(job.id));
+        }
+        for state in &job.dependencies {
+            match (state.condition.kind, state.condition.job) {
+                (DependencyKind::Singleton, _) => entries.push(Entry::Singleton(name())),
+                (_, Some(other)) if state.outcome == Outcome::Open => entries.push(Entry::Dependent(other)),
+                _ => {}
+            }
+        }
+        entries
+    }
+
+    /// Moves the clock of the state forward: what was delayed until now is ready.
+    pub(crate) fn advance_time(&mut self, time: UtcMicros) {
+        let due: Vec<JobId> = self
+            .delayed
+            .iter()
+            .take_while(|(begin, _)| *begin <= time)
+            .map(|(_, job)| *job)
+            .collect();
+        let due: Vec<Arc<Job>> = due.iter().filter_map(|id| self.jobs.get(id).cloned()).collect();
+        due.iter().for_each(|job| self.unindex(job));
+        self.time = time;
+        for job in due {
+            let mut job = Arc::unwrap_or_clone(job);
+            let begin = job.begin;
+            job.changed = self.position;
+            self.settle(&mut job);
+            job.eligible = begin.or(job.eligible);
+            self.index(&job);
+            self.jobs.insert(job.id, Arc::new(job));
+        }
+    }
+
+    /// Looks again at the conditions of everybody who waits for `other` (a job or an array).
+    pub(crate) fn reconsider_dependents(&mut self, other: JobId) {
+        let Some(waiting) = self.dependents.get(&other).cloned() else { return };
+        waiting.iter().for_each(|id| self.reconsider(*id));
+    }
+
+    /// Looks again at the singletons of a user's job name.
+    pub(crate) fn reconsider_singletons(&mut self, uid: u32, name: &Arc<str>) {
+        let Some(waiting) = self.singletons.get(&(uid, name.clone())).cloned() else { return };
+        waiting.iter().for_each(|id| self.reconsider(*id));
+    }
+
+    /// Looks again at one record's conditions. What was once satisfied stays so; singletons are judged anew.
+    pub(crate) fn reconsider(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(&id).cloned() else { return };
+        if job.state != JobState::Pending || job.dependencies.is_empty() {
+            return;
+        }
+        let mut begin = job.begin;
+        let mut dependencies = job.dependencies.clone();
+        for state in &mut dependencies {
+            if state.outcome == Outcome::Open {
+                let (outcome, not_before) = evaluate(self, &job, &state.condition);
+                state.outcome = outcome;
+                begin = begin.max(not_before);
+            }
+        }
+        if dependencies != job.dependencies || begin != job.begin {
+            self.change_job(id, |job| {
+                job.dependencies = dependencies;
+                job.begin = begin;
+            });
+        }
+    }
+}
+
+enum Entry {
+    Ready(crate::cluster::PendingKey),
+    Delayed((UtcMicros, JobId)),
+    Ended((UtcMicros, JobId)),
+    Hopeless(JobId),
+    Dependent(JobId),
+    Active((u32, Arc<str>)),
+    Singleton((u32, Arc<str>)),
+}
+
+fn insert_into<K: Ord + Clone>(map: &mut OrdMap<K, OrdSet<JobId>>, key: K, id: JobId) {
+    match map.get_mut(&key) {
+        Some(set) => {
+            set.insert(id);
+        }
+        None => {
+            map.insert(key, OrdSet::unit(id));
+        }
+    }
+}
+
+fn remove_from<K: Ord + Clone>(map: &mut OrdMap<K, OrdSet<JobId>>, key: K, id: JobId) {
+    if let Some(set) = map.get_mut(&key) {
+        set.remove(&id);
+        if set.is_empty() {
+            map.remove(&key);
+        }
+    }
+}

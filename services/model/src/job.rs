@@ -1,0 +1,167 @@
+use std::sync::Arc;
+
+use daybook_schemas::events::ArrayTaskId;
+use daybook_schemas::grammar::index_set::IndexSet;
+use daybook_schemas::job::{JobSpec, JobState, Reason, ResourceRequest, TimeLimit};
+use daybook_schemas::run::ExitStatus;
+use daybook_schemas::{JobId, RunId, Seq, UtcMicros};
+use serde::{Deserialize, Serialize};
+
+use crate::dependency::DependencyState;
+
+/// Who holds a job back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Hold {
+    /// Its owner: anybody who may change the job may release it.
+    User,
+    /// An administrator: only one may release it.
+    Admin,
+}
+
+/// A job record: a plain job, an array's waiting tasks together, or one started task of an array.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// Its own id; an array's record has the array's.
+    pub id: JobId,
+    /// Set for a task that has been split from its array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<ArrayTaskId>,
+    /// Set for an array's record: the tasks that have not started and were not cancelled. Never empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks_waiting: Option<IndexSet>,
+    /// As submitted; shared by all tasks of an array.
+    pub spec: Arc<JobSpec>,
+    /// What it needs now (changed by `scontrol update`).
+    pub request: Arc<ResourceRequest>,
+    /// The partition now.
+    pub partition: Arc<str>,
+    /// The account now; empty: none.
+    pub account: Arc<str>,
+    /// The QOS now.
+    pub qos: Arc<str>,
+    /// Its name now.
+    pub name: Arc<str>,
+    /// `--comment` now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<Arc<str>>,
+    /// Whether it may run again after an interruption.
+    pub requeue: bool,
+    /// The limit now, resolved against the partition's default.
+    pub time_limit: TimeLimit,
+    /// Higher starts first; the hold does not change it.
+    pub priority: u32,
+    /// Subtracted from the priority.
+    pub nice: i32,
+    /// The log's time of the submission.
+    pub submitted: UtcMicros,
+    /// The commit of the submission.
+    pub submitted_seq: Seq,
+    /// Pending, running, or how it ended; `Completing` is derived ([`crate::Cluster::shown_state`]).
+    pub state: JobState,
+    /// Whether it is held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Hold>,
+    /// Not before this instant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begin: Option<UtcMicros>,
+    /// The commit from which on it could have started (nothing but resources, priority or time in the way).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eligible_seq: Option<Seq>,
+    /// The log's time of that commit, or `begin` if later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eligible: Option<UtcMicros>,
+    /// Conditions with what is known of each; empty: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dependencies: Vec<DependencyState>,
+    /// One satisfied condition is enough.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dependencies_any: bool,
+    /// What the planner said last; see [`Job::shown_reason`].
+    pub reason: Reason,
+    /// The planner's figures for people.
+    #[serde(default, skip_serializing_if = "str_is_empty")]
+    pub reason_detail: Arc<str>,
+    /// Starts so far; the next run has this as its number.
+    pub starts: u32,
+    /// The present or last run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// Of the present or last run: when it was allocated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<UtcMicros>,
+    /// When the job or its last run ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<UtcMicros>,
+    /// As the job shows it (a time limit or a cancellation shows 0:0).
+    pub exit: ExitStatus,
+    /// What the last run had, after it has been released (while it holds them: [`crate::Run::nodes`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_nodes: Option<Arc<[daybook_schemas::run::RunNode]>>,
+    /// The user id that cancelled it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancelled_by: Option<u32>,
+    /// Goes back into the queue when its run has ended: held (true) or not (false).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requeue_when_ended: Option<bool>,
+    /// The last commit that changed this record.
+    pub changed: Seq,
+}
+
+fn str_is_empty(text: &Arc<str>) -> bool {
+    text.is_empty()
+}
+
+impl Job {
+    /// Whether nothing but time, priority and resources keeps it from starting.
+    pub fn is_ready(&self) -> bool {
+        self.state == JobState::Pending && self.hold.is_none() && self.dependencies_satisfied()
+    }
+
+    /// Whether its conditions hold.
+    pub fn dependencies_satisfied(&self) -> bool {
+        use crate::dependency::Outcome::Satisfied;
+        match self.dependencies_any {
+            true => self.dependencies.iter().any(|state| state.outcome == Satisfied),
+            false => self.dependencies.iter().all(|state| state.outcome == Satisfied),
+        }
+    }
+
+    /// Whether its conditions can never hold any more.
+    pub fn dependencies_hopeless(&self) -> bool {
+        use crate::dependency::Outcome::Never;
+        let never = |state: &DependencyState| state.outcome == Never;
+        match self.dependencies_any {
+            true => !self.dependencies.is_empty() && self.dependencies.iter().all(never),
+            false => self.dependencies.iter().any(never),
+        }
+    }
+
+    /// Why it waits, as squeue shows it at `now`.
+    pub fn shown_reason(&self, now: UtcMicros) -> Reason {
+        if self.state != JobState::Pending {
+            return self.reason;
+        }
+        match self.hold {
+            Some(Hold::Admin) => return Reason::JobHeldAdmin,
+            Some(Hold::User) if self.reason == Reason::LaunchFailedRequeuedHeld => return self.reason,
+            Some(Hold::User) => return Reason::JobHeldUser,
+            None => {}
+        }
+        if self.dependencies_hopeless() {
+            return Reason::DependencyNeverSatisfied;
+        }
+        if !self.dependencies_satisfied() {
+            return Reason::Dependency;
+        }
+        if self.begin.is_some_and(|begin| begin > now) {
+            return Reason::BeginTime;
+        }
+        self.reason
+    }
+
+    /// Priority as shown: 0 while held.
+    pub fn shown_priority(&self) -> u32 {
+        if self.hold.is_some() && !self.state.is_ended() { 0 } else { self.priority }
+    }
+}

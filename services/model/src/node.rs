@@ -1,0 +1,115 @@
+use std::sync::Arc;
+
+use daybook_schemas::api::NodeState;
+use daybook_schemas::grammar::index_set::IndexSet;
+use daybook_schemas::node::{GpuDevice, NodeDefinition};
+use daybook_schemas::{Mebibytes, RunId, Seq, UtcMicros};
+use imbl::OrdSet;
+use serde::{Deserialize, Serialize};
+
+/// What an agent said when it registered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Registration {
+    /// The machine's boot.
+    pub boot_id: String,
+    /// The log's time.
+    pub at: UtcMicros,
+    /// GPUs in use there.
+    pub gpus: Vec<GpuDevice>,
+    /// Version of the agent.
+    pub agent_version: String,
+    /// `uname -sr`.
+    pub operating_system: String,
+    /// Machine architecture.
+    pub architecture: String,
+}
+
+/// Why a node is as it is, and who said so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeReason {
+    /// The text.
+    pub text: String,
+    /// Who.
+    pub by: String,
+    /// Their user id, if it was a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    /// The log's time.
+    pub at: UtcMicros,
+}
+
+/// A node and what of it is given away.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Node {
+    /// As configured.
+    pub definition: Arc<NodeDefinition>,
+    /// Its place in the configuration, from 0.
+    pub order: u32,
+    /// Its agent's registration; without one it gets no work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registration: Option<Arc<Registration>>,
+    /// No new work.
+    pub drain: bool,
+    /// Set down by an administrator.
+    pub down: bool,
+    /// No longer configured; goes when its last run is released.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retired: bool,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Arc<NodeReason>>,
+    /// CPUs given away, by index.
+    pub cpus_allocated: IndexSet,
+    /// Memory given away.
+    pub memory_allocated: Mebibytes,
+    /// GPUs given away, by index.
+    pub gpus_allocated: IndexSet,
+    /// Runs that hold something here.
+    pub runs: OrdSet<RunId>,
+    /// The last commit that changed what the node has, gives, or should be doing.
+    pub changed: Seq,
+}
+
+impl Node {
+    /// Whether the planner may start something here.
+    pub fn is_schedulable(&self) -> bool {
+        self.registration.is_some() && !self.drain && !self.down && !self.retired
+    }
+
+    /// GPUs that can be given: those registered, else (never registered) none.
+    pub fn gpus(&self) -> &[GpuDevice] {
+        self.registration.as_ref().map_or(&[], |registration| &registration.gpus)
+    }
+
+    /// CPUs not given away.
+    pub fn cpus_free(&self) -> u32 {
+        self.definition.cpus - self.cpus_allocated.len() as u32
+    }
+
+    /// Memory not given away.
+    pub fn memory_free(&self) -> Mebibytes {
+        Mebibytes(self.definition.memory.0.saturating_sub(self.memory_allocated.0))
+    }
+
+    /// GPUs not given away, in order of index.
+    pub fn gpus_free(&self) -> impl Iterator<Item = &GpuDevice> {
+        self.gpus().iter().filter(|gpu| !self.gpus_allocated.contains(gpu.index))
+    }
+
+    /// Slurm's state without flags; `completing` says whether a run that has ended still holds something here.
+    pub fn base_state(&self, completing: bool) -> NodeState {
+        if self.down {
+            NodeState::Down
+        } else if self.registration.is_none() {
+            NodeState::Unknown
+        } else if completing {
+            NodeState::Completing
+        } else if self.runs.is_empty() {
+            NodeState::Idle
+        } else if self.cpus_free() == 0 {
+            NodeState::Allocated
+        } else {
+            NodeState::Mixed
+        }
+    }
+}

@@ -1,0 +1,314 @@
+use std::sync::Arc;
+
+use daybook_schemas::JobId;
+use daybook_schemas::events::{
+    ArrayTaskId, JobCancelRequested, JobFinished, JobHeld, JobReleased, JobRequeued, JobSubmitted, JobTarget,
+    JobUpdated,
+};
+use daybook_schemas::grammar::index_set::IndexSet;
+use daybook_schemas::job::{Dependencies, JobState, Reason};
+use daybook_schemas::orders::{RunWish, SignalOrder};
+use daybook_schemas::run::ExitStatus;
+
+use super::run::{Ending, finish, put_back};
+use crate::array::ArrayState;
+use crate::cluster::Cluster;
+use crate::dependency::{DependencyState, Outcome};
+use crate::job::{Hold, Job};
+use crate::SIGNALS_MAX;
+
+/// The priority of the first job; each later one has less, so that equal jobs start in order of submission.
+const PRIORITY_FIRST: u32 = 4_294_901_760;
+
+pub(super) fn submitted(cluster: &mut Cluster, data: &JobSubmitted) {
+    let spec = Arc::new(data.spec.clone());
+    cluster.next_job_id = cluster.next_job_id.max(data.job.0.saturating_add(data.ids));
+    let tasks_waiting = spec.array.as_ref().map(|array| array.tasks.clone());
+    if let Some(array) = &spec.array {
+        let state = ArrayState {
+            id: data.job,
+            spec: spec.clone(),
+            running_max: array.running_max,
+            started: IndexSet::new(),
+            running: IndexSet::new(),
+            succeeded: IndexSet::new(),
+            failed: IndexSet::new(),
+            records: 1,
+        };
+        cluster.arrays.insert(data.job, Arc::new(state));
+    }
+    let job = Job {
+        id: data.job,
+        task: None,
+        tasks_waiting,
+        request: Arc::new(spec.request.clone()),
+        partition: Arc::from(spec.partition.as_str()),
+        account: Arc::from(spec.account.as_deref().unwrap_or("")),
+        qos: Arc::from(spec.qos.as_deref().unwrap_or("normal")),
+        name: Arc::from(spec.name.as_str()),
+        comment: spec.comment.as_deref().map(Arc::from),
+        requeue: spec.requeue,
+        time_limit: cluster.resolve_time_limit(spec.time_limit, &spec.partition),
+        priority: priority(data.job, spec.nice),
+        nice: spec.nice,
+        submitted: cluster.time,
+        submitted_seq: cluster.position,
+        state: JobState::Pending,
+        hold: spec.hold.then_some(Hold::User),
+        begin: spec.begin,
+        eligible_seq: None,
+        eligible: None,
+        dependencies: open_conditions(spec.dependencies.as_ref()),
+        dependencies_any: spec.dependencies.as_ref().is_some_and(|dependencies| dependencies.any),
+        reason: Reason::None,
+        reason_detail: Arc::from(""),
+        starts: 0,
+        run: None,
+        started: None,
+        ended: None,
+        exit: ExitStatus::default(),
+        last_nodes: None,
+        cancelled_by: None,
+        requeue_when_ended: None,
+        changed: cluster.position,
+        spec,
+    };
+    cluster.add_job(job);
+    cluster.reconsider(data.job);
+}
+
+fn priority(id: JobId, nice: i32) -> u32 {
+    let priority = i64::from(PRIORITY_FIRST) - i64::from(id.0) - i64::from(nice);
+    // 0 means held, and the largest value is not a priority in Slurm.
+    u32::try_from(priority.clamp(1, i64::from(u32::MAX) - 1)).unwrap_or(1)
+}
+
+fn open_conditions(dependencies: Option<&Dependencies>) -> Vec<DependencyState> {
+    let conditions = dependencies.map_or(&[][..], |dependencies| &dependencies.conditions);
+    conditions
+        .iter()
+        .map(|condition| DependencyState { condition: condition.clone(), outcome: Outcome::Open })
+        .collect()
+}
+
+pub(super) fn updated(cluster: &mut Cluster, data: &JobUpdated) {
+    let Some(job) = cluster.jobs.get(&data.job).cloned() else { return };
+    if job.state.is_ended() {
+        return;
+    }
+    let is_waiting = job.state == JobState::Pending;
+    cluster.change_job(data.job, |job| {
+        change_description(job, data);
+        if is_waiting {
+            change_request(job, data);
+        }
+    });
+    if let (Some(limit), Some(run)) = (data.time_limit, job.run) {
+        cluster.change_run(run, |run| run.time_limit = limit);
+    }
+    if let Some(most) = data.array_running_max {
+        cluster.change_array(data.job, |array| array.running_max = (most > 0).then_some(most));
+    }
+    if data.name.is_some() {
+        cluster.reconsider_singletons(job.spec.user.uid, &job.name);
+    }
+    cluster.reconsider(data.job);
+}
+
+fn change_description(job: &mut Job, data: &JobUpdated) {
+    if let Some(name) = &data.name {
+        job.name = Arc::from(name.as_str());
+    }
+    if let Some(comment) = &data.comment {
+        job.comment = Some(Arc::from(comment.as_str()));
+    }
+    if let Some(limit) = data.time_limit {
+        job.time_limit = limit;
+    }
+    if let Some(requeue) = data.requeue {
+        job.requeue = requeue;
+    }
+}
+
+fn change_request(job: &mut Job, data: &JobUpdated) {
+    if let Some(partition) = &data.partition {
+        job.partition = Arc::from(partition.as_str());
+    }
+    if let Some(account) = &data.account {
+        job.account = Arc::from(account.as_str());
+    }
+    if let Some(begin) = data.begin {
+        job.begin = Some(begin);
+        job.eligible = None;
+    }
+    if let Some(nice) = data.nice {
+        job.nice = nice;
+        job.priority = priority(job.id, nice);
+    }
+    if let Some(request) = &data.request {
+        job.request = Arc::new(request.clone());
+    }
+    if let Some(dependencies) = &data.dependencies {
+        job.dependencies = open_conditions(Some(dependencies));
+        job.dependencies_any = dependencies.any;
+    }
+}
+
+/// The records that a target names: of an array all that are in memory, restricted to `tasks` where given. The
+/// array's own record comes with the waiting tasks that are meant.
+fn records(cluster: &Cluster, target: &JobTarget) -> Vec<(JobId, Option<IndexSet>)> {
+    let Some(array) = cluster.arrays.get(&target.job) else {
+        return cluster.jobs.contains_key(&target.job).then_some((target.job, None)).into_iter().collect();
+    };
+    let meant = match &target.tasks {
+        Some(tasks) => array.tasks().intersection(tasks),
+        None => array.tasks().clone(),
+    };
+    let mut found: Vec<(JobId, Option<IndexSet>)> = Vec::new();
+    if let Some(waiting) = cluster.jobs.get(&target.job).and_then(|job| job.tasks_waiting.as_ref()) {
+        let waiting = waiting.intersection(&meant);
+        if !waiting.is_empty() {
+            found.push((target.job, Some(waiting)));
+        }
+    }
+    let started = array.started.intersection(&meant);
+    found.extend(started.iter().filter_map(|task| array.task_job_id(task)).map(|id| (id, None)));
+    found.retain(|(id, _)| cluster.jobs.contains_key(id));
+    found
+}
+
+pub(super) fn held(cluster: &mut Cluster, data: &JobHeld) {
+    let hold = if data.by_administrator { Hold::Admin } else { Hold::User };
+    for (id, _) in records(cluster, &data.target) {
+        cluster.change_job(id, |job| {
+            if !job.state.is_ended() {
+                job.hold = Some(hold);
+            }
+        });
+    }
+}
+
+pub(super) fn released(cluster: &mut Cluster, data: &JobReleased) {
+    for (id, _) in records(cluster, &data.target) {
+        cluster.change_job(id, |job| {
+            job.hold = None;
+            if job.state == JobState::Pending {
+                job.reason = Reason::None;
+            }
+        });
+    }
+}
+
+pub(super) fn cancel_requested(cluster: &mut Cluster, data: &JobCancelRequested) {
+    for (id, tasks) in records(cluster, &data.target) {
+        match (data.signal, tasks) {
+            (Some(signal), None) => send_signal(cluster, id, signal, data.batch),
+            // Tasks that have not started have no process that could get a signal.
+            (Some(_), Some(_)) => {}
+            (None, Some(tasks)) => cancel_waiting_tasks(cluster, id, &tasks, data.uid),
+            (None, None) => cancel(cluster, id, data.uid),
+        }
+    }
+}
+
+fn send_signal(cluster: &mut Cluster, id: JobId, signal: i32, batch: bool) {
+    let requested = cluster.position;
+    let Some(run) = cluster.jobs.get(&id).and_then(|job| job.run) else { return };
+    cluster.change_run(run, |run| {
+        if run.end.is_none() {
+            run.signals.push(SignalOrder { requested, signal, batch });
+            let surplus = run.signals.len().saturating_sub(SIGNALS_MAX);
+            run.signals.drain(..surplus);
+        }
+    });
+}
+
+fn cancel(cluster: &mut Cluster, id: JobId, uid: u32) {
+    let Some(job) = cluster.jobs.get(&id).cloned() else { return };
+    if job.state.is_ended() {
+        return;
+    }
+    cluster.change_job(id, |job| {
+        job.cancelled_by = job.cancelled_by.or(Some(uid));
+        job.requeue_when_ended = None;
+    });
+    if job.state == JobState::Pending {
+        let ending = Ending { state: JobState::Cancelled, reason: Reason::None, exit: ExitStatus::default() };
+        finish(cluster, id, cluster.time, ending);
+    } else if let Some(run) = job.run {
+        cluster.change_run(run, |run| {
+            if run.end.is_none() {
+                run.wish = RunWish::Cancel;
+            }
+        });
+    }
+}
+
+fn cancel_waiting_tasks(cluster: &mut Cluster, array: JobId, tasks: &IndexSet, uid: u32) {
+    let Some(waiting) = cluster.jobs.get(&array).and_then(|job| job.tasks_waiting.clone()) else { return };
+    cluster.change_array(array, |state| {
+        for task in tasks.iter() {
+            state.failed.insert(task);
+        }
+    });
+    cluster.change_job(array, |job| job.cancelled_by = Some(uid));
+    keep_tasks_waiting(cluster, array, waiting.difference(tasks));
+    cluster.reconsider_dependents(array);
+}
+
+/// Sets which tasks of an array still wait. Where none is left the array's record stands for its last task, which
+/// was cancelled (had it started, it would have taken the record over).
+pub(super) fn keep_tasks_waiting(cluster: &mut Cluster, array: JobId, remaining: IndexSet) {
+    if !remaining.is_empty() {
+        cluster.change_job(array, |job| job.tasks_waiting = Some(remaining));
+        return;
+    }
+    let last = cluster.arrays.get(&array).and_then(|state| state.tasks().last());
+    cluster.change_job(array, |job| {
+        job.tasks_waiting = None;
+        job.task = last.map(|task| ArrayTaskId { array_job: array, task });
+    });
+    let ending = Ending { state: JobState::Cancelled, reason: Reason::None, exit: ExitStatus::default() };
+    finish(cluster, array, cluster.time, ending);
+}
+
+pub(super) fn requeued(cluster: &mut Cluster, data: &JobRequeued) {
+    let Some(job) = cluster.jobs.get(&data.job).cloned() else { return };
+    match (job.state, job.run) {
+        (JobState::Pending, _) => {}
+        // An ended job without a run was cancelled before it started: back as it was.
+        (state, _) if state.is_ended() && job.tasks_waiting.is_none() => {
+            put_back(cluster, data.job, cluster.time, data.hold);
+        }
+        (_, Some(run)) => {
+            cluster.change_job(data.job, |job| job.requeue_when_ended = Some(data.hold));
+            cluster.change_run(run, |run| {
+                if run.end.is_none() {
+                    run.wish = RunWish::Requeue;
+                }
+            });
+        }
+        _ => {}
+    }
+}
+
+pub(super) fn finished(cluster: &mut Cluster, data: &JobFinished) {
+    let Some(job) = cluster.jobs.get(&data.job).cloned() else { return };
+    if job.state != JobState::Pending {
+        return;
+    }
+    if let Some(waiting) = &job.tasks_waiting {
+        cluster.change_array(data.job, |array| {
+            for task in waiting.iter() {
+                array.failed.insert(task);
+            }
+        });
+        let last = cluster.arrays.get(&data.job).and_then(|array| array.tasks().last());
+        cluster.change_job(data.job, |job| {
+            job.tasks_waiting = None;
+            job.task = last.map(|task| ArrayTaskId { array_job: data.job, task });
+        });
+    }
+    let ending = Ending { state: data.state, reason: data.reason, exit: ExitStatus::default() };
+    finish(cluster, data.job, cluster.time, ending);
+}

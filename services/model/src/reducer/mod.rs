@@ -1,0 +1,127 @@
+//! The one reducer. One file for each family of events; nothing here fails on a valid commit.
+
+mod cluster;
+mod job;
+mod node;
+mod run;
+
+use std::sync::Arc;
+
+use daybook_schemas::events::{Body, FORMAT_VERSION, PlannerCycle};
+use daybook_schemas::{Commit, Event, JobId, Subject};
+use imbl::OrdMap;
+
+use crate::cluster::Cluster;
+
+pub(crate) fn apply(cluster: &mut Cluster, commit: &Commit) -> Result<(), String> {
+    if commit.seq != cluster.position.next() {
+        return Err(format!("commit {} does not follow {}", commit.seq, cluster.position));
+    }
+    cluster.position = commit.seq;
+    cluster.advance_time(commit.time.max(cluster.time));
+    match commit.subject {
+        Subject::Jobs => cluster.jobs_seq = commit.seq,
+        Subject::Plan => cluster.plan_seq = commit.seq,
+        _ => {}
+    }
+    for event in &commit.events {
+        apply_event(cluster, event)?;
+    }
+    forget_old_jobs(cluster);
+    Ok(())
+}
+
+fn apply_event(cluster: &mut Cluster, event: &Event) -> Result<(), String> {
+    match &event.body {
+        Body::ClusterConfigured(data) => cluster::configured(cluster, data),
+        Body::NodeRegistered(data) => node::registered(cluster, data),
+        Body::NodeUpdated(data) => node::updated(cluster, event, data),
+        Body::JobSubmitted(data) => job::submitted(cluster, data),
+        Body::JobUpdated(data) => job::updated(cluster, data),
+        Body::JobHeld(data) => job::held(cluster, data),
+        Body::JobReleased(data) => job::released(cluster, data),
+        Body::JobCancelRequested(data) => job::cancel_requested(cluster, data),
+        Body::JobRequeued(data) => job::requeued(cluster, data),
+        Body::JobFinished(data) => job::finished(cluster, data),
+        Body::RunAllocated(data) => run::allocated(cluster, data),
+        Body::RunStarted(data) => run::started(cluster, event, data),
+        Body::RunEnded(data) => run::ended(cluster, event, data),
+        Body::RunLost(data) => run::lost(cluster, data),
+        Body::RunNodeReleased(data) => run::node_released(cluster, data),
+        Body::PlannerCycle(data) => planner_cycle(cluster, data),
+        Body::LogVersionBarrier(data) if data.format_version > FORMAT_VERSION => {
+            return Err(format!(
+                "the log goes on in format {} ({}), this program reads up to {FORMAT_VERSION}: use a newer daybook",
+                data.format_version, data.reason
+            ));
+        }
+        Body::LogVersionBarrier(_) => {}
+    }
+    Ok(())
+}
+
+fn planner_cycle(cluster: &mut Cluster, data: &PlannerCycle) {
+    cluster.last_cycle = Some(data.now);
+    cluster.expected_starts =
+        data.reservations.iter().map(|planned| (planned.job, planned.start)).collect::<OrdMap<_, _>>();
+    for change in &data.reasons {
+        cluster.change_job(change.job, |job| {
+            job.reason = change.reason;
+            job.reason_detail = Arc::from(change.detail.as_str());
+        });
+    }
+}
+
+/// Ended jobs leave memory `MinJobAge` after their end; each commit removes what has become due since the one before.
+fn forget_old_jobs(cluster: &mut Cluster) {
+    let Some(configured) = &cluster.configured else { return };
+    let age = i64::try_from(configured.parameters.min_job_age.0).unwrap_or(i64::MAX);
+    let due: Vec<JobId> = cluster
+        .ended
+        .iter()
+        .take_while(|(ended, _)| ended.plus_seconds(age) <= cluster.time)
+        .map(|(_, job)| *job)
+        .collect();
+    for id in due {
+        if let Some(task) = cluster.remove_job(id).and_then(|job| array_of(cluster, &job)) {
+            cluster.change_array(task, |array| array.records = array.records.saturating_sub(1));
+            if cluster.arrays.get(&task).is_some_and(|array| array.records == 0) {
+                cluster.arrays.remove(&task);
+            }
+        }
+    }
+}
+
+/// The array that a record belongs to.
+fn array_of(cluster: &Cluster, job: &crate::Job) -> Option<JobId> {
+    let id = job.task.map_or(job.id, |task| task.array_job);
+    cluster.arrays.contains_key(&id).then_some(id)
+}
+
+impl Cluster {
+    /// Changes what is known of an array.
+    pub(crate) fn change_array(&mut self, id: JobId, change: impl FnOnce(&mut crate::ArrayState)) {
+        if let Some(array) = self.arrays.get_mut(&id) {
+            change(Arc::make_mut(array));
+        }
+    }
+
+    /// Changes a node.
+    pub(crate) fn change_node(&mut self, name: &daybook_schemas::NodeName, change: impl FnOnce(&mut crate::Node)) {
+        let position = self.position;
+        if let Some(node) = self.nodes.get_mut(name) {
+            let node = Arc::make_mut(node);
+            change(node);
+            node.changed = position;
+        }
+    }
+
+    /// Changes a run, and marks the nodes that have to know.
+    pub(crate) fn change_run(&mut self, id: daybook_schemas::RunId, change: impl FnOnce(&mut crate::Run)) {
+        let Some(run) = self.runs.get_mut(&id) else { return };
+        let run = Arc::make_mut(run);
+        change(run);
+        let held_on = run.held_on.clone();
+        held_on.iter().for_each(|node| self.change_node(node, |_| {}));
+    }
+}

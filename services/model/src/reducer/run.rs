@@ -1,0 +1,294 @@
+use std::sync::Arc;
+
+use daybook_schemas::events::{ArrayTaskId, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunStarted};
+use daybook_schemas::job::{JobState, Reason};
+use daybook_schemas::orders::RunWish;
+use daybook_schemas::run::{EndCause, ExitStatus, RunNode};
+use daybook_schemas::{Event, JobId, Mebibytes, NodeName, RunId, UtcMicros};
+
+use crate::cluster::Cluster;
+use crate::job::{Hold, Job};
+use crate::run::{Run, RunEnd};
+use crate::REQUEUE_DELAY_SECONDS;
+
+pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
+    if !is_valid(cluster, data) {
+        cluster.void_allocations += 1;
+        return;
+    }
+    if let Some(task) = data.array
+        && !split_task(cluster, data.run.job, task)
+    {
+        cluster.void_allocations += 1;
+        return;
+    }
+    let nodes: Arc<[RunNode]> = data.nodes.clone().into();
+    for share in nodes.iter() {
+        cluster.change_node(&share.node, |node| take(node, data.run, share));
+    }
+    let run = Run {
+        id: data.run,
+        held_on: nodes.iter().map(|share| share.node.clone()).collect(),
+        nodes,
+        time_limit: data.time_limit,
+        partition: Arc::from(data.partition.as_str()),
+        allocated_seq: cluster.position,
+        allocated: cluster.time,
+        started: None,
+        end: None,
+        wish: RunWish::Run,
+        signals: Vec::new(),
+    };
+    cluster.runs.insert(data.run, Arc::new(run));
+    let (now, partition) = (cluster.time, Arc::<str>::from(data.partition.as_str()));
+    cluster.change_job(data.run.job, |job| {
+        job.state = JobState::Running;
+        job.reason = Reason::None;
+        job.reason_detail = Arc::from("");
+        job.partition = partition;
+        job.time_limit = data.time_limit;
+        job.run = Some(data.run);
+        job.starts = data.run.start + 1;
+        job.started = Some(now);
+        job.ended = None;
+        job.exit = ExitStatus::default();
+        job.last_nodes = None;
+    });
+    cluster.expected_starts.remove(&data.run.job);
+    if let Some((array, task)) = array_task(cluster, data.run.job) {
+        cluster.change_array(array, |array| {
+            array.started.insert(task);
+            array.running.insert(task);
+        });
+        cluster.reconsider_dependents(array);
+    }
+    cluster.reconsider_dependents(data.run.job);
+}
+
+/// The fixed rule for what has been overtaken: the job still waits with this as its next start, and every node is
+/// there, up and has what is given. Holding or changing a job in the meantime does not void its start.
+fn is_valid(cluster: &Cluster, data: &RunAllocated) -> bool {
+    let waits = match data.array {
+        Some(task) => {
+            let record = cluster.jobs.get(&task.array_job);
+            data.run.start == 0
+                && record.is_some_and(|job| {
+                    job.state == JobState::Pending
+                        && job.tasks_waiting.as_ref().is_some_and(|tasks| tasks.contains(task.task))
+                })
+        }
+        None => cluster.jobs.get(&data.run.job).is_some_and(|job| {
+            job.state == JobState::Pending
+                && job.tasks_waiting.is_none()
+                && job.starts == data.run.start
+                && !job.run.is_some_and(|run| cluster.runs.contains_key(&run))
+        }),
+    };
+    waits && !data.nodes.is_empty() && data.nodes.iter().all(|share| has_room(cluster, share))
+}
+
+fn has_room(cluster: &Cluster, share: &RunNode) -> bool {
+    let Some(node) = cluster.nodes.get(&share.node) else { return false };
+    !node.down
+        && !node.retired
+        && node.registration.is_some()
+        && share.cpus.last().is_none_or(|last| last < node.definition.cpus)
+        && share.cpus.intersection(&node.cpus_allocated).is_empty()
+        && share.gpus.iter().all(|gpu| {
+            !node.gpus_allocated.contains(gpu.index) && node.gpus().iter().any(|there| there.uuid == gpu.uuid)
+        })
+}
+
+/// Makes the record of a task that starts. The last task takes over the array's own record.
+fn split_task(cluster: &mut Cluster, id: JobId, task: ArrayTaskId) -> bool {
+    let Some(record) = cluster.jobs.get(&task.array_job).cloned() else { return false };
+    let Some(array) = cluster.arrays.get(&task.array_job) else { return false };
+    if array.task_job_id(task.task) != Some(id) {
+        return false;
+    }
+    let mut remaining = record.tasks_waiting.clone().unwrap_or_default();
+    remaining.remove(task.task);
+    if id == task.array_job {
+        if !remaining.is_empty() {
+            return false;
+        }
+        cluster.change_job(id, |job| {
+            job.tasks_waiting = None;
+            job.task = Some(task);
+        });
+        return true;
+    }
+    let split = Job { id, task: Some(task), tasks_waiting: None, ..Job::clone(&record) };
+    cluster.change_array(task.array_job, |array| array.records += 1);
+    cluster.add_job(split);
+    super::job::keep_tasks_waiting(cluster, task.array_job, remaining);
+    true
+}
+
+fn take(node: &mut crate::Node, run: RunId, share: &RunNode) {
+    for cpu in share.cpus.iter() {
+        node.cpus_allocated.insert(cpu);
+    }
+    for gpu in &share.gpus {
+        node.gpus_allocated.insert(gpu.index);
+    }
+    node.memory_allocated = Mebibytes(node.memory_allocated.0.saturating_add(share.memory.0));
+    node.runs.insert(run);
+}
+
+fn give_back(node: &mut crate::Node, run: RunId, share: &RunNode) {
+    node.cpus_allocated = node.cpus_allocated.difference(&share.cpus);
+    for gpu in &share.gpus {
+        node.gpus_allocated.remove(gpu.index);
+    }
+    node.memory_allocated = Mebibytes(node.memory_allocated.0.saturating_sub(share.memory.0));
+    node.runs.remove(&run);
+}
+
+pub(super) fn started(cluster: &mut Cluster, event: &Event, data: &RunStarted) {
+    let Some(run) = cluster.runs.get(&data.run) else { return };
+    if run.started.is_none() && run.end.is_none() {
+        let at = event.time.clamp(run.allocated, cluster.time.max(run.allocated));
+        cluster.change_run(data.run, |run| run.started = Some(at));
+    }
+}
+
+pub(super) fn ended(cluster: &mut Cluster, event: &Event, data: &RunEnded) {
+    end_run(cluster, data.run, event.time, data.cause, data.exit);
+}
+
+pub(super) fn lost(cluster: &mut Cluster, data: &RunLost) {
+    end_run(cluster, data.run, data.last_evidence, EndCause::Lost, ExitStatus::default());
+}
+
+/// The first end of a run counts; what comes later, or is about a run that is not known, is overtaken.
+fn end_run(cluster: &mut Cluster, id: RunId, at: UtcMicros, cause: EndCause, exit: ExitStatus) {
+    let Some(run) = cluster.runs.get(&id).filter(|run| run.end.is_none()) else { return };
+    let floor = run.started.unwrap_or(run.allocated);
+    let at = at.clamp(floor, cluster.time.max(floor));
+    cluster.change_run(id, |run| {
+        run.end = Some(RunEnd { at, cause, exit });
+        run.wish = RunWish::Release;
+    });
+    let Some(job) = cluster.jobs.get(&id.job).cloned() else { return };
+    let back_hold = job.requeue_when_ended;
+    let back = job.cancelled_by.is_none() && (back_hold.is_some() || cause == EndCause::NodeFailed && job.requeue);
+    if back {
+        put_back(cluster, id.job, at, back_hold == Some(true));
+    } else {
+        finish(cluster, id.job, at, final_state(cause, exit));
+    }
+}
+
+/// Back into the queue after an interruption: not before two minutes from its end.
+pub(super) fn put_back(cluster: &mut Cluster, id: JobId, at: UtcMicros, hold: bool) {
+    if let Some((array, task)) = array_task(cluster, id) {
+        cluster.change_array(array, |array| {
+            array.running.remove(task);
+            array.succeeded.remove(task);
+            array.failed.remove(task);
+        });
+    }
+    cluster.change_job(id, |job| {
+        job.state = JobState::Pending;
+        job.reason = Reason::None;
+        job.reason_detail = Arc::from("");
+        job.begin = Some(at.plus_seconds(REQUEUE_DELAY_SECONDS));
+        job.ended = Some(at);
+        job.requeue_when_ended = None;
+        job.cancelled_by = None;
+        job.eligible = None;
+        job.eligible_seq = None;
+        if hold {
+            job.hold = Some(Hold::Admin);
+        }
+    });
+}
+
+/// How a job ends for good.
+pub(super) struct Ending {
+    pub(super) state: JobState,
+    pub(super) reason: Reason,
+    pub(super) exit: ExitStatus,
+}
+
+/// Job state, reason and exit code as Slurm shows them for what ended the run.
+fn final_state(cause: EndCause, exit: ExitStatus) -> Ending {
+    let clean = ExitStatus::default();
+    let (state, reason, exit) = match cause {
+        EndCause::Exited if exit.is_success() => (JobState::Completed, Reason::None, exit),
+        EndCause::Exited => (JobState::Failed, Reason::NonZeroExitCode, exit),
+        EndCause::TimeLimit => (JobState::Timeout, Reason::TimeLimit, clean),
+        EndCause::Cancelled | EndCause::Requeued => (JobState::Cancelled, Reason::None, clean),
+        EndCause::LaunchFailed => (JobState::Failed, Reason::JobLaunchFailure, exit),
+        EndCause::NodeFailed | EndCause::Lost => (JobState::NodeFail, Reason::NodeDown, clean),
+        EndCause::OutOfMemory => (JobState::OutOfMemory, Reason::NonZeroExitCode, ExitStatus { code: 0, signal: 125 }),
+    };
+    Ending { state, reason, exit }
+}
+
+/// Ends a record, and lets those who waited for it know.
+pub(super) fn finish(cluster: &mut Cluster, id: JobId, at: UtcMicros, ending: Ending) {
+    let Some(job) = cluster.jobs.get(&id).cloned() else { return };
+    let success = ending.state == JobState::Completed;
+    cluster.change_job(id, |job| {
+        job.state = ending.state;
+        job.reason = ending.reason;
+        job.reason_detail = Arc::from("");
+        job.exit = ending.exit;
+        job.ended = Some(at);
+        job.requeue_when_ended = None;
+    });
+    cluster.expected_starts.remove(&id);
+    if let Some((array, task)) = array_task(cluster, id) {
+        cluster.change_array(array, |array| {
+            array.running.remove(task);
+            if success { array.succeeded.insert(task) } else { array.failed.insert(task) };
+        });
+        cluster.reconsider_dependents(array);
+    }
+    cluster.reconsider_dependents(id);
+    cluster.reconsider_singletons(job.spec.user.uid, &job.name);
+}
+
+pub(super) fn node_released(cluster: &mut Cluster, data: &RunNodeReleased) {
+    let Some(run) = cluster.runs.get(&data.run).filter(|run| run.held_on.contains(&data.node)) else { return };
+    if run.end.is_none() {
+        // A node let go of a run of which no end was told: the end is where the node says so.
+        end_run(cluster, data.run, cluster.time, EndCause::Lost, ExitStatus::default());
+    }
+    free_node(cluster, data.run, &data.node);
+}
+
+fn free_node(cluster: &mut Cluster, id: RunId, name: &NodeName) {
+    let Some(run) = cluster.runs.get(&id).cloned() else { return };
+    if let Some(share) = run.nodes.iter().find(|share| share.node == *name) {
+        cluster.change_node(name, |node| give_back(node, id, share));
+    }
+    if cluster.nodes.get(name).is_some_and(|node| node.retired && node.runs.is_empty()) {
+        cluster.nodes.remove(name);
+    }
+    let held_on = run.held_on.without(name);
+    if !held_on.is_empty() {
+        cluster.change_run(id, |run| run.held_on = held_on);
+        return;
+    }
+    // The record's place in the indexes depends on whether its run still holds something: out before, in after.
+    match cluster.jobs.get(&id.job).cloned() {
+        Some(job) if job.run == Some(id) => {
+            cluster.unindex(&job);
+            cluster.runs.remove(&id);
+            cluster.index(&job);
+            cluster.change_job(id.job, |job| job.last_nodes = Some(run.nodes.clone()));
+        }
+        _ => {
+            cluster.runs.remove(&id);
+        }
+    }
+}
+
+/// Array and index of a task's record.
+pub(super) fn array_task(cluster: &Cluster, id: JobId) -> Option<(JobId, u32)> {
+    let task = cluster.jobs.get(&id)?.task?;
+    Some((task.array_job, task.task))
+}

@@ -1,0 +1,59 @@
+use std::sync::Arc;
+
+use daybook_schemas::job::TimeLimit;
+use daybook_schemas::orders::{RunWish, SignalOrder};
+use daybook_schemas::run::{EndCause, ExitStatus, RunNode};
+use daybook_schemas::{NodeName, RunId, Seq, UtcMicros};
+use imbl::OrdSet;
+use serde::{Deserialize, Serialize};
+
+/// How a run's script ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEnd {
+    /// When: clamped between the start and the log's time.
+    pub at: UtcMicros,
+    /// What ended it.
+    pub cause: EndCause,
+    /// The script's own status.
+    pub exit: ExitStatus,
+}
+
+/// A run that still holds resources somewhere.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Its id.
+    pub id: RunId,
+    /// What it was given, in order; the first node runs the script.
+    pub nodes: Arc<[RunNode]>,
+    /// The limit at the allocation, or as changed since.
+    pub time_limit: TimeLimit,
+    /// The partition.
+    pub partition: Arc<str>,
+    /// The commit that allocated it.
+    pub allocated_seq: Seq,
+    /// The log's time of that commit: the run's start in Slurm's sense.
+    pub allocated: UtcMicros,
+    /// When the script's process existed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<UtcMicros>,
+    /// Its end, while some node is not yet released.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<RunEnd>,
+    /// Nodes on which something is still held.
+    pub held_on: OrdSet<NodeName>,
+    /// What it is to do.
+    pub wish: RunWish,
+    /// Signals asked for, oldest first, at most [`crate::SIGNALS_MAX`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<SignalOrder>,
+}
+
+impl Run {
+    /// When its limit ends it (without Slurm's grace); `None` where there is no limit.
+    pub fn limit_end(&self) -> Option<UtcMicros> {
+        match self.time_limit {
+            TimeLimit::Minutes(minutes) => Some(self.allocated.plus_seconds(i64::from(minutes) * 60)),
+            TimeLimit::Unlimited => None,
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The invariants, walked.
+
+use std::fmt;
+
+use daybook_schemas::grammar::index_set::IndexSet;
+use daybook_schemas::job::JobState;
+
+use crate::cluster::Cluster;
+
+/// An invariant that does not hold: a defect of the model, never of a user's input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation(pub String);
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Cluster {
+    /// Walks every invariant. Linear in everything in memory: for tests, replay and the operator's check.
+    pub fn sanity_check(&self) -> Result<(), Vec<Violation>> {
+        let mut found = Vec::new();
+        self.check_nodes(&mut found);
+        self.check_runs(&mut found);
+        self.check_jobs(&mut found);
+        self.check_arrays(&mut found);
+        self.check_indexes(&mut found);
+        if found.is_empty() { Ok(()) } else { Err(found) }
+    }
+
+    /// What a node has given away is exactly what its runs hold there, and no CPU or GPU is given twice.
+    fn check_nodes(&self, found: &mut Vec<Violation>) {
+        for (name, node) in &self.nodes {
+            let (mut cpus, mut gpus, mut memory) = (IndexSet::new(), IndexSet::new(), 0u64);
+            for id in &node.runs {
+                let Some(run) = self.runs.get(id).filter(|run| run.held_on.contains(name)) else {
+                    found.push(Violation(format!("node {name} has run {id}, which does not hold it")));
+                    continue;
+                };
+                for share in run.nodes.iter().filter(|share| share.node == *name) {
+                    memory += share.memory.0;
+                    for cpu in share.cpus.iter().filter(|cpu| !cpus.insert(*cpu)) {
+                        found.push(Violation(format!("CPU {cpu} of {name} is given twice")));
+                    }
+                    for gpu in share.gpus.iter().filter(|gpu| !gpus.insert(gpu.index)) {
+                        found.push(Violation(format!("GPU {} of {name} is given twice", gpu.uuid)));
+                    }
+                }
+            }
+            if (&cpus, &gpus, memory) != (&node.cpus_allocated, &node.gpus_allocated, node.memory_allocated.0) {
+                found.push(Violation(format!("node {name} has not given away what its runs hold")));
+            }
+        }
+    }
+
+    /// A run is known to its nodes and is its job's present run.
+    fn check_runs(&self, found: &mut Vec<Violation>) {
+        for (id, run) in &self.runs {
+            for name in &run.held_on {
+                if !self.nodes.get(name).is_some_and(|node| node.runs.contains(id)) {
+                    found.push(Violation(format!("run {id} holds {name}, which does not know it")));
+                }
+            }
+            let job = self.jobs.get(&id.job);
+            if !job.is_some_and(|job| job.run == Some(*id)) {
+                found.push(Violation(format!("run {id} is not its job's present run")));
+            }
+            if run.end.is_none() && !job.is_some_and(|job| job.state == JobState::Running) {
+                found.push(Violation(format!("run {id} goes on, but its job does not run")));
+            }
+            if run.held_on.is_empty() {
+                found.push(Violation(format!("run {id} holds nothing and is still there")));
+            }
+        }
+    }
+
+    fn check_jobs(&self, found: &mut Vec<Violation>) {
+        for (id, job) in &self.jobs {
+            if id.0 >= self.next_job_id {
+                found.push(Violation(format!("job {id} has an id that is yet to be given")));
+            }
+            let runs = job.run.and_then(|run| self.runs.get(&run)).is_some_and(|run| run.end.is_none());
+            if (job.state == JobState::Running) != runs {
+                found.push(Violation(format!("job {id} is {:?} but its run says otherwise", job.state)));
+            }
+            if job.tasks_waiting.as_ref().is_some_and(IndexSet::is_empty) {
+                found.push(Violation(format!("array {id} waits with no task")));
+            }
+            if job.tasks_waiting.is_some() && job.state != JobState::Pending {
+                found.push(Violation(format!("array {id} has waiting tasks and is {:?}", job.state)));
+            }
+        }
+    }
+
+    /// Every task is waiting, running, back in the queue, or over; the records are counted.
+    fn check_arrays(&self, found: &mut Vec<Violation>) {
+        for (id, array) in &self.arrays {
+            let records = self.jobs.values().filter(|job| job.task.map_or(job.id, |task| task.array_job) == *id);
+            if records.count() != array.records as usize {
+                found.push(Violation(format!("array {id} does not count its records")));
+            }
+            if !array.running.difference(&array.started).is_empty() {
+                found.push(Violation(format!("array {id} has a running task that has not started")));
+            }
+            let overlap = array.succeeded.intersection(&array.failed);
+            let over = array.running.intersection(&array.succeeded);
+            if !overlap.is_empty() || !over.is_empty() {
+                found.push(Violation(format!("array {id} has a task in two states")));
+            }
+        }
+    }
+
+    /// The indexes are those that the records call for.
+    fn check_indexes(&self, found: &mut Vec<Violation>) {
+        let mut fresh = self.clone();
+        fresh.derive_indexes();
+        let same = [
+            ("ready", fresh.ready == self.ready),
+            ("delayed", fresh.delayed == self.delayed),
+            ("ended", fresh.ended == self.ended),
+            ("dependents", fresh.dependents == self.dependents),
+            ("active names", fresh.active_names == self.active_names),
+            ("singletons", fresh.singletons == self.singletons),
+            ("hopeless", fresh.hopeless == self.hopeless),
+        ];
+        for (name, _) in same.iter().filter(|(_, same)| !same) {
+            found.push(Violation(format!("the index of {name} jobs is not what the records say")));
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Snapshots: the state at a position, with version and hash.
+//!
+//! A snapshot is lines of canonical JSON: a head with the reducer's version and the position, one line for each
+//! record, and a last line with the hash of everything before it. It is written and read record by record, so that
+//! it takes no memory beside the state itself.
+
+use std::io::{self, BufRead, Write};
+use std::sync::Arc;
+
+use daybook_schemas::canonical::{self, CanonicalError, Hasher};
+use daybook_schemas::events::ClusterConfigured;
+use daybook_schemas::{JobId, Seq, UtcMicros};
+use serde::{Deserialize, Serialize};
+
+use crate::cluster::Cluster;
+use crate::{ArrayState, Job, Node, Run};
+
+/// Goes up whenever the reducer makes another state of the same commits, or the snapshot's form changes.
+pub const REDUCER_VERSION: u32 = 1;
+
+/// The longest line of a snapshot that is read, in bytes.
+const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// The first line.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    reducer_version: u32,
+    position: Seq,
+}
+
+/// The other lines.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Cluster(Box<Scalars>),
+    Node(Arc<Node>),
+    Job(Arc<Job>),
+    Run(Arc<Run>),
+    Array(Arc<ArrayState>),
+    /// The last one: hash of all bytes before it.
+    Hash(String),
+}
+
+/// What there is one of.
+#[derive(Serialize, Deserialize)]
+struct Scalars {
+    time: UtcMicros,
+    configured: Option<Arc<ClusterConfigured>>,
+    next_job_id: u32,
+    jobs_seq: Seq,
+    plan_seq: Seq,
+    expected_starts: Vec<(JobId, UtcMicros)>,
+    last_cycle: Option<UtcMicros>,
+    void_allocations: u64,
+}
+
+/// Why a snapshot is of no use: it is thrown away, and the log is read instead.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// It cannot be read or written.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// A line is no record.
+    #[error("the snapshot is damaged: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// A record is not expressible (a defect of the model).
+    #[error("the snapshot has no canonical form: {0}")]
+    Canonical(#[from] CanonicalError),
+    /// Its hash is not that of its content, or it has none.
+    #[error("the snapshot at position {0} does not have the hash that it states")]
+    Hash(Seq),
+    /// Another reducer made it.
+    #[error("the snapshot was made by reducer {found}, this is {REDUCER_VERSION}")]
+    Version {
+        /// The one that made it.
+        found: u32,
+    },
+}
+
+/// Writes and hashes at once.
+struct Hashing<W> {
+    to: W,
+    hasher: Hasher,
+}
+
+impl<W: Write> Hashing<W> {
+    fn line<T: Serialize>(&mut self, record: &T) -> Result<(), SnapshotError> {
+        let mut bytes = canonical::to_bytes(record)?;
+        bytes.push(b'\n');
+        self.hasher.update(&bytes);
+        Ok(self.to.write_all(&bytes)?)
+    }
+}
+
+/// Writes a snapshot; gives its hash.
+pub fn write_snapshot(cluster: &Cluster, to: impl Write) -> Result<String, SnapshotError> {
+    let mut out = Hashing { to, hasher: Hasher::default() };
+    out.line(&Head { reducer_version: REDUCER_VERSION, position: cluster.position })?;
+    out.line(&Line::Cluster(Box::new(Scalars {
+        time: cluster.time,
+        configured: cluster.configured.clone(),
+        next_job_id: cluster.next_job_id,
+        jobs_seq: cluster.jobs_seq,
+        plan_seq: cluster.plan_seq,
+        expected_starts: cluster.expected_starts.iter().map(|(job, start)| (*job, *start)).collect(),
+        last_cycle: cluster.last_cycle,
+        void_allocations: cluster.void_allocations,
+    })))?;
+    cluster.nodes.values().try_for_each(|node| out.line(&Line::Node(node.clone())))?;
+    cluster.jobs.values().try_for_each(|job| out.line(&Line::Job(job.clone())))?;
+    cluster.runs.values().try_for_each(|run| out.line(&Line::Run(run.clone())))?;
+    cluster.arrays.values().try_for_each(|array| out.line(&Line::Array(array.clone())))?;
+    let hash = out.hasher.clone().finish();
+    out.line(&Line::Hash(hash.clone()))?;
+    out.to.flush()?;
+    Ok(hash)
+}
+
+/// The hash that a snapshot of this state has: equal states have equal hashes.
+pub fn state_hash(cluster: &Cluster) -> Result<String, SnapshotError> {
+    write_snapshot(cluster, io::sink())
+}
+
+/// Reads a snapshot, and checks version and hash.
+pub fn read_snapshot(mut from: impl BufRead) -> Result<Cluster, SnapshotError> {
+    let mut hasher = Hasher::default();
+    let mut bytes = Vec::new();
+    let mut next = |bytes: &mut Vec<u8>| -> io::Result<bool> {
+        bytes.clear();
+        io::Read::take(&mut from, LINE_BYTES_MAX).read_until(b'\n', bytes)?;
+        Ok(bytes.last() == Some(&b'\n'))
+    };
+    if !next(&mut bytes)? {
+        return Err(SnapshotError::Hash(Seq::ZERO));
+    }
+    let head: Head = serde_json::from_slice(&bytes)?;
+    if head.reducer_version != REDUCER_VERSION {
+        return Err(SnapshotError::Version { found: head.reducer_version });
+    }
+    let mut cluster = Cluster { position: head.position, ..Cluster::new() };
+    hasher.update(&bytes);
+    while next(&mut bytes)? {
+        let line: Line = serde_json::from_slice(&bytes)?;
+        if let Line::Hash(stated) = line {
+            if stated != hasher.finish() {
+                return Err(SnapshotError::Hash(head.position));
+            }
+            cluster.derive_indexes();
+            return Ok(cluster);
+        }
+        hasher.update(&bytes);
+        restore(&mut cluster, line);
+    }
+    // It ends before its hash: cut off while it was written.
+    Err(SnapshotError::Hash(head.position))
+}
+
+fn restore(cluster: &mut Cluster, line: Line) {
+    match line {
+        Line::Cluster(scalars) => {
+            cluster.partitions = scalars
+                .configured
+                .iter()
+                .flat_map(|configured| &configured.partitions)
+                .map(|partition| (Arc::from(partition.name.as_str()), Arc::new(partition.clone())))
+                .collect();
+            cluster.time = scalars.time;
+            cluster.configured = scalars.configured;
+            cluster.next_job_id = scalars.next_job_id;
+            cluster.jobs_seq = scalars.jobs_seq;
+            cluster.plan_seq = scalars.plan_seq;
+            cluster.expected_starts = scalars.expected_starts.into_iter().collect();
+            cluster.last_cycle = scalars.last_cycle;
+            cluster.void_allocations = scalars.void_allocations;
+        }
+        Line::Node(node) => drop(cluster.nodes.insert(node.definition.name.clone(), node)),
+        Line::Job(job) => drop(cluster.jobs.insert(job.id, job)),
+        Line::Run(run) => drop(cluster.runs.insert(run.id, run)),
+        Line::Array(array) => drop(cluster.arrays.insert(array.id, array)),
+        Line::Hash(_) => {}
+    }
+}
+
+impl Cluster {
+    /// Makes the indexes anew from the records.
+    pub(crate) fn derive_indexes(&mut self) {
+        self.ready.clear();
+        self.delayed.clear();
+        self.ended.clear();
+        self.dependents.clear();
+        self.active_names.clear();
+        self.singletons.clear();
+        self.hopeless.clear();
+        let jobs: Vec<Arc<Job>> = self.jobs.values().cloned().collect();
+        jobs.iter().for_each(|job| self.index(job));
+    }
+}

@@ -1,0 +1,379 @@
+//! Makes commits out of arbitrary numbers: most of them sensible, some overtaken, some about nothing.
+
+use daybook_model::Cluster;
+use daybook_schemas::events::*;
+use daybook_schemas::grammar::index_set::IndexSet;
+use daybook_schemas::job::*;
+use daybook_schemas::node::*;
+use daybook_schemas::run::*;
+use daybook_schemas::*;
+
+/// One step: a kind, and two numbers that choose what it is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    pub kind: u8,
+    pub a: u16,
+    pub b: u16,
+}
+
+pub struct History {
+    pub cluster: Cluster,
+    pub commits: Vec<Commit>,
+    now: i64,
+}
+
+const NODES: [&str; 3] = ["n1", "n2", "n3"];
+
+impl History {
+    pub fn new() -> History {
+        let mut history = History { cluster: Cluster::new(), commits: Vec::new(), now: 1_000_000_000 };
+        history.commit(Subject::Admin, vec![configuration(3).into()]);
+        for name in NODES {
+            history.commit(Subject::Node(name.into()), vec![registration(name).into()]);
+        }
+        history
+    }
+
+    fn commit(&mut self, subject: Subject, bodies: Vec<Body>) {
+        let seq = self.cluster.position().next();
+        let time = UtcMicros(self.now * 1_000_000);
+        let event = |(number, body)| Event {
+            id: format!("e/{seq}/{number}").into(),
+            source: "test".to_string(),
+            time,
+            actor: Actor::service("test"),
+            cause: None,
+            body,
+        };
+        let events = bodies.into_iter().enumerate().map(event).collect();
+        let commit = Commit { seq, time, subject, events };
+        self.cluster.apply(&commit).expect("a valid commit");
+        self.commits.push(commit);
+    }
+
+    /// A job that there is, or (seldom) one that there is not.
+    fn some_job(&self, number: u16) -> JobId {
+        let known: Vec<JobId> = self.cluster.jobs().keys().copied().collect();
+        match known.is_empty() || number % 17 == 0 {
+            true => JobId(u32::from(number) + 1000),
+            false => known[usize::from(number) % known.len()],
+        }
+    }
+
+    fn some_run(&self, number: u16) -> Option<RunId> {
+        let known: Vec<RunId> = self.cluster.runs().keys().copied().collect();
+        (!known.is_empty()).then(|| known[usize::from(number) % known.len()])
+    }
+
+    fn target(&self, a: u16, b: u16) -> JobTarget {
+        let job = self.some_job(a);
+        let array = self.cluster.arrays().get(&job);
+        let tasks = array.filter(|_| b % 2 == 0).map(|_| [u32::from(b) % 5, u32::from(b) % 3].into_iter().collect());
+        JobTarget { job, tasks }
+    }
+
+    pub fn step(&mut self, Step { kind, a, b }: Step) {
+        self.now += i64::from(b % 40);
+        match kind {
+            0..=2 => self.submit(a, b),
+            3..=5 => self.allocate(a, b),
+            6 => self.about_run(a, |run, node| RunStarted { run, node, pid: Some(1) }.into()),
+            7 | 8 => self.end(a, b),
+            9 => self.release(a),
+            10 => {
+                let target = self.target(a, b);
+                let signal = (b % 5 == 0).then_some(10);
+                self.jobs(JobCancelRequested { target, uid: 7, signal, batch: true });
+            }
+            11 => {
+                let target = self.target(a, b);
+                self.jobs(JobHeld { target, by_administrator: b % 2 == 1 });
+            }
+            12 => {
+                let target = self.target(a, b);
+                self.jobs(JobReleased { target });
+            }
+            13 => {
+                let job = self.some_job(a);
+                self.jobs(JobRequeued { job, hold: b % 3 == 0 });
+            }
+            14 => self.update(a, b),
+            15 => self.node_update(a, b),
+            16 => {
+                let job = self.some_job(a);
+                let data = JobFinished { job, state: JobState::Cancelled, reason: Reason::DependencyNeverSatisfied };
+                self.commit(Subject::Plan, vec![data.into()]);
+            }
+            _ => self.commit(Subject::Admin, vec![configuration(1 + usize::from(a) % 3).into()]),
+        }
+    }
+
+    fn jobs(&mut self, body: impl Into<Body>) {
+        self.commit(Subject::Jobs, vec![body.into()]);
+    }
+
+    fn submit(&mut self, a: u16, b: u16) {
+        let mut spec = spec(["train", "eval"][usize::from(a) % 2], u32::from(a % 3));
+        spec.hold = b % 7 == 0;
+        spec.begin = (b % 5 == 0).then(|| UtcMicros((self.now + i64::from(a % 100)) * 1_000_000));
+        spec.kill_on_invalid_dependency = a % 2 == 0;
+        if b % 3 == 0 {
+            let kinds = [
+                DependencyKind::After,
+                DependencyKind::AfterAny,
+                DependencyKind::AfterOk,
+                DependencyKind::AfterNotOk,
+                DependencyKind::Singleton,
+            ];
+            let kind = kinds[usize::from(a) % kinds.len()];
+            let job = (kind != DependencyKind::Singleton).then(|| self.some_job(b));
+            let delay_minutes = if kind == DependencyKind::After { u32::from(a % 3) } else { 0 };
+            let condition = Dependency { kind, job, task: None, delay_minutes };
+            spec.dependencies = Some(Dependencies { conditions: vec![condition], any: a % 2 == 1 });
+        }
+        let mut ids = 1;
+        if a % 4 == 0 {
+            let tasks = IndexSet::range(0, u32::from(b % 5));
+            ids = tasks.len() as u32;
+            spec.array = Some(ArrayRequest { tasks, running_max: (b % 2 == 0).then_some(2) });
+        }
+        let job = self.cluster.next_job_id();
+        self.jobs(JobSubmitted { job, ids, spec });
+    }
+
+    /// Starts the first ready job, or (seldom) some other one; on a node that may be full.
+    fn allocate(&mut self, a: u16, b: u16) {
+        let first = self.cluster.ready().iter().next().map(|key| key.job);
+        let job = if b % 9 == 0 { Some(self.some_job(a)) } else { first };
+        let Some(job) = job else { return };
+        let Some(record) = self.cluster.jobs().get(&job).cloned() else { return };
+        let mut run = RunId::new(job, record.starts);
+        let mut array = None;
+        if let Some(task) = record.tasks_waiting.as_ref().and_then(|tasks| tasks.iter().nth(usize::from(b % 2))) {
+            let id = self.cluster.arrays().get(&job).and_then(|array| array.task_job_id(task));
+            run = RunId::new(id.expect("a task of the array"), 0);
+            array = Some(ArrayTaskId { array_job: job, task });
+        }
+        let wanted = 1 + usize::from(a) % 2;
+        let free = |name: &&str| {
+            let node = self.cluster.nodes().get(&NodeName::from(*name));
+            node.filter(|node| b % 11 == 0 || node.is_schedulable() && node.cpus_free() > 0)
+        };
+        let nodes: Vec<RunNode> = NODES
+            .iter()
+            .filter_map(|name| free(name).map(|node| (name, node.clone())))
+            .take(wanted)
+            .map(|(name, node)| RunNode {
+                node: (*name).into(),
+                cpus: (0..4).find(|cpu| !node.cpus_allocated.contains(*cpu)).into_iter().chain(None).collect(),
+                memory: Mebibytes(100),
+                gpus: node.gpus_free().take(1).map(allocated).collect(),
+                tasks: 1,
+            })
+            .collect();
+        let time_limit = TimeLimit::Minutes(5);
+        let data = RunAllocated { run, array, partition: "main".into(), nodes, time_limit, price_version: None };
+        self.commit(Subject::Plan, vec![data.into()]);
+    }
+
+    fn about_run(&mut self, a: u16, body: impl Fn(RunId, NodeName) -> Body) {
+        let Some(run) = self.some_run(a) else { return };
+        let node = self.cluster.runs()[&run].nodes[0].node.clone();
+        self.commit(Subject::Node(node.clone()), vec![body(run, node)]);
+    }
+
+    fn end(&mut self, a: u16, b: u16) {
+        let causes = [
+            EndCause::Exited,
+            EndCause::Exited,
+            EndCause::TimeLimit,
+            EndCause::Cancelled,
+            EndCause::Requeued,
+            EndCause::LaunchFailed,
+            EndCause::NodeFailed,
+            EndCause::OutOfMemory,
+        ];
+        let cause = causes[usize::from(b) % causes.len()];
+        let exit = ExitStatus { code: u32::from(b % 3), signal: 0 };
+        if b % 13 == 0 {
+            let last_evidence = UtcMicros((self.now - 20) * 1_000_000);
+            self.about_run(a, |run, node| RunLost { run, node, last_evidence, message: "gone".into() }.into());
+        } else {
+            self.about_run(a, |run, node| RunEnded { run, node, cause, exit, message: None, usage: None }.into());
+        }
+        if b % 2 == 0 {
+            self.release(a);
+        }
+    }
+
+    fn release(&mut self, a: u16) {
+        let Some(run) = self.some_run(a) else { return };
+        let held: Vec<NodeName> = self.cluster.runs()[&run].held_on.iter().cloned().collect();
+        let node = held[usize::from(a) % held.len()].clone();
+        self.commit(Subject::Node(node.clone()), vec![RunNodeReleased { run, node }.into()]);
+    }
+
+    fn update(&mut self, a: u16, b: u16) {
+        let change = JobUpdated {
+            job: self.some_job(a),
+            name: (b % 2 == 0).then(|| "eval".to_string()),
+            time_limit: (b % 3 == 0).then_some(TimeLimit::Minutes(9)),
+            begin: (b % 5 == 0).then_some(UtcMicros((self.now + 50) * 1_000_000)),
+            nice: (b % 7 == 0).then_some(i32::from(a)),
+            dependencies: (b % 4 == 0).then(Dependencies::default),
+            array_running_max: (b % 6 == 0).then_some(u32::from(a % 3)),
+            ..JobUpdated::default()
+        };
+        self.jobs(change);
+    }
+
+    fn node_update(&mut self, a: u16, b: u16) {
+        let states =
+            [NodeUpdateState::Drain, NodeUpdateState::Resume, NodeUpdateState::Down, NodeUpdateState::Undrain];
+        let node = NodeName::from(NODES[usize::from(a) % 3]);
+        let state = Some(states[usize::from(b) % 4]);
+        let data = NodeUpdated { node: node.clone(), state, reason: Some("test".into()) };
+        self.commit(Subject::Jobs, vec![data.into()]);
+        if b % 5 == 0 {
+            self.commit(Subject::Node(node.clone()), vec![registration(node.as_str()).into()]);
+        }
+    }
+}
+
+fn allocated(gpu: &GpuDevice) -> AllocatedGpu {
+    AllocatedGpu { index: gpu.index, uuid: gpu.uuid.clone(), gpu_type: gpu.gpu_type.clone() }
+}
+
+fn gpus(name: &str) -> Vec<GpuDevice> {
+    let gpu = |index| GpuDevice {
+        index,
+        uuid: format!("{name}/gpu{index}").into(),
+        gpu_type: "a100".into(),
+        file: None,
+    };
+    (0..2).map(gpu).collect()
+}
+
+fn registration(name: &str) -> NodeRegistered {
+    NodeRegistered {
+        node: name.into(),
+        boot_id: "boot".into(),
+        cpus: 4,
+        memory: Mebibytes(1000),
+        gpus: gpus(name),
+        agent_version: "0".into(),
+        operating_system: "Linux".into(),
+        architecture: "x86_64".into(),
+    }
+}
+
+fn configuration(nodes: usize) -> ClusterConfigured {
+    let definition = |name: &&str| NodeDefinition {
+        name: (*name).into(),
+        hostname: "host".into(),
+        address: "127.0.0.1".into(),
+        cpus: 4,
+        boards: 1,
+        sockets: 1,
+        cores_per_socket: 4,
+        threads_per_core: 1,
+        memory: Mebibytes(1000),
+        tmp_disk: Mebibytes(0),
+        weight: 1,
+        features: Vec::new(),
+        gpus: gpus(name),
+        gres: "gpu:a100:2".into(),
+        simulated: false,
+        initial: None,
+    };
+    ClusterConfigured {
+        cluster_name: "test".into(),
+        config_hash: String::new(),
+        nodes: NODES[..nodes].iter().map(definition).collect(),
+        partitions: vec![PartitionDefinition {
+            name: "main".into(),
+            nodes: NODES[..nodes].iter().map(|name| (*name).into()).collect(),
+            nodes_text: "ALL".into(),
+            default: true,
+            state: PartitionState::Up,
+            max_time: TimeLimit::Unlimited,
+            default_time: Some(TimeLimit::Minutes(60)),
+            min_nodes: 0,
+            max_nodes: None,
+            priority_tier: 1,
+            priority_job_factor: 1,
+            allow_accounts: None,
+            deny_accounts: Vec::new(),
+            allow_groups: None,
+            root_only: false,
+            hidden: false,
+            exclusive: false,
+            default_memory: None,
+        }],
+        parameters: ClusterParameters {
+            kill_wait: Seconds(30),
+            min_job_age: Seconds(300),
+            max_array_size: 1001,
+            max_job_count: 10_000,
+            first_job_id: 1,
+            default_memory: None,
+            memory_is_consumed: true,
+            enforce_partition_limits: false,
+            job_requeue: true,
+            over_time_limit_minutes: 0,
+            backfill_reservations: 1,
+            planner_jobs_max: 1000,
+        },
+        administrators: Vec::new(),
+        sources: Vec::new(),
+    }
+}
+
+fn spec(name: &str, uid: u32) -> JobSpec {
+    JobSpec {
+        name: name.into(),
+        user: JobUser { uid, gid: uid, name: format!("user{uid}"), group: "users".into() },
+        account: None,
+        partition: "main".into(),
+        qos: None,
+        request: ResourceRequest {
+            nodes_min: 1,
+            nodes_max: None,
+            tasks: 1,
+            tasks_given: false,
+            cpus_per_task: 1,
+            cpus_per_task_given: false,
+            tasks_per_node: None,
+            memory: None,
+            gpus: Vec::new(),
+            exclusive: false,
+            nodes_required: Vec::new(),
+            nodes_excluded: Vec::new(),
+            features: Vec::new(),
+        },
+        time_limit: None,
+        begin: None,
+        dependencies: None,
+        kill_on_invalid_dependency: false,
+        hold: false,
+        nice: 0,
+        requeue: true,
+        array: None,
+        script: BlobHash::of(b"#!/bin/sh\n"),
+        script_bytes: 10,
+        command: None,
+        arguments: Vec::new(),
+        environment: BlobHash::of(b""),
+        work_dir: "/".into(),
+        std_in: None,
+        std_out: None,
+        std_err: None,
+        open_mode: OpenMode::Truncate,
+        umask: 0o22,
+        resource_limits: Default::default(),
+        comment: None,
+        submit_host: "host".into(),
+        submit_line: "sbatch".into(),
+        session: 0,
+    }
+}

@@ -1,0 +1,80 @@
+//! Whatever comes, in whatever order: the invariants hold, and the same commits give the same state.
+
+mod history;
+
+use daybook_model::{Cluster, read_snapshot, state_hash, write_snapshot};
+use daybook_schemas::Commit;
+use history::{History, Step};
+use proptest::prelude::*;
+
+fn folded(commits: &[Commit]) -> Cluster {
+    let mut cluster = Cluster::new();
+    for commit in commits {
+        cluster.apply(commit).expect("a valid successor");
+    }
+    cluster
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    proptest::collection::vec((0u8..18, any::<u16>(), any::<u16>()).prop_map(|(kind, a, b)| Step { kind, a, b }), 1..120)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_invariant_holds_after_every_commit(steps in steps()) {
+        let mut history = History::new();
+        for step in steps {
+            history.step(step);
+            if let Err(violations) = history.cluster.sanity_check() {
+                let log = history.commits.iter().map(|c| format!("{:?}", c.events[0].body)).collect::<Vec<_>>().join("\n");
+                panic!("{violations:?} after\n{log}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_state_is_the_same_from_zero_from_a_snapshot_and_incrementally(steps in steps(), cut in 0usize..200) {
+        let mut history = History::new();
+        steps.into_iter().for_each(|step| history.step(step));
+        let incremental = state_hash(&history.cluster).unwrap();
+        prop_assert_eq!(&state_hash(&folded(&history.commits)).unwrap(), &incremental);
+
+        let cut = cut % (history.commits.len() + 1);
+        let mut bytes = Vec::new();
+        write_snapshot(&folded(&history.commits[..cut]), &mut bytes).unwrap();
+        let mut resumed = read_snapshot(&bytes[..]).unwrap();
+        for commit in &history.commits[cut..] {
+            resumed.apply(commit).unwrap();
+        }
+        prop_assert_eq!(&state_hash(&resumed).unwrap(), &incremental);
+        prop_assert!(resumed.sanity_check().is_ok());
+    }
+
+    #[test]
+    fn commits_survive_their_bytes(steps in steps()) {
+        let mut history = History::new();
+        steps.into_iter().for_each(|step| history.step(step));
+        for commit in &history.commits {
+            let bytes = commit.to_bytes().unwrap();
+            prop_assert_eq!(&Commit::from_bytes(&bytes).unwrap(), commit);
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_that_was_cut_off_or_changed_is_refused() {
+    let mut history = History::new();
+    for number in 0..40 {
+        history.step(Step { kind: (number % 18) as u8, a: number * 7, b: number * 13 });
+    }
+    let mut bytes = Vec::new();
+    write_snapshot(&history.cluster, &mut bytes).unwrap();
+    for cut in (0..bytes.len()).step_by(97) {
+        assert!(read_snapshot(&bytes[..cut]).is_err(), "cut at {cut}");
+    }
+    let at = bytes.windows(13).position(|window| window == b"\"next_job_id\"").unwrap() + 14;
+    bytes[at] = if bytes[at] == b'9' { b'8' } else { b'9' };
+    assert!(read_snapshot(&bytes[..]).is_err());
+}

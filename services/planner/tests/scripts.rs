@@ -1,0 +1,36 @@
+//! Golden scripts: what is decided, in text. `UPDATE_EXPECT=1 cargo test` writes the expected text anew.
+
+mod support;
+
+use expect_test::expect_file;
+
+macro_rules! scripts {
+    ($($name:ident),* $(,)?) => {$(
+        #[test]
+        fn $name() {
+            let script = include_str!(concat!("scripts/", stringify!($name), ".txt"));
+            expect_file![concat!("scripts/", stringify!($name), ".out")].assert_eq(&support::script::run(script));
+        }
+    )*};
+}
+
+scripts! {
+    arrays_start_task_by_task,
+    bounds_stop_a_cycle_and_say_so,
+    cpu_jobs_keep_away_from_gpu_nodes,
+    dependencies_and_begin_times,
+    exclusive_jobs_have_their_nodes_alone,
+    gpu_jobs_keep_whole_nodes_whole,
+    gpu_types_and_scopes,
+    later_jobs_do_not_delay_protected_starts,
+    limits_promise_the_end_of_runs,
+    memory_by_default,
+    memory_is_counted,
+    partitions_limit_what_starts,
+    priority_replaces_only_what_was_recorded,
+    several_protected_starts,
+    several_nodes_as_slurm_distributes,
+    sockets_and_threads,
+    unavailable_nodes,
+    weights_features_and_named_nodes,
+}

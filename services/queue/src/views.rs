@@ -1,0 +1,194 @@
+//! Whole objects: a job, a node, a partition.
+
+use daybook_model::{Cluster, Job, Node, dependency_notation};
+use daybook_schemas::api::{JobView, NodeView, PartitionView, ResourceCounts};
+use daybook_schemas::grammar::output_pattern::{self, PatternValues};
+use daybook_schemas::grammar::hostlist;
+use daybook_schemas::job::{JobState, TimeLimit};
+use daybook_schemas::node::{GpuDevice, PartitionDefinition};
+use daybook_schemas::run::RunNode;
+use daybook_schemas::{GpuUuid, UtcMicros};
+
+use crate::resources::Counts;
+
+/// A job record as it is at `now`.
+pub fn job_view(cluster: &Cluster, job: &Job, now: UtcMicros) -> JobView {
+    let nodes = held_nodes(cluster, job);
+    let counts = if nodes.is_empty() { Counts::of_request(cluster, job) } else { Counts::of_nodes(nodes) };
+    let started = if job.state == JobState::Pending { None } else { job.started };
+    JobView {
+        job: job.id,
+        array: job.task,
+        tasks_waiting: job.tasks_waiting.clone(),
+        state: cluster.shown_state(job),
+        reason: job.shown_reason(now),
+        reason_detail: job.reason_detail.to_string(),
+        priority: job.shown_priority(),
+        submitted: job.submitted,
+        eligible: job.eligible.or(job.begin.filter(|_| job.is_ready())),
+        started,
+        ended: end_or_limit(cluster, job),
+        expected_start: cluster.expected_start(job.id),
+        last_considered: cluster.last_cycle(),
+        time_limit: job.time_limit,
+        run_seconds: run_seconds(cluster, job, now),
+        run: job.run,
+        nodes: nodes.to_vec(),
+        node_list: node_list(nodes),
+        exit: job.exit,
+        restarts: job.starts.saturating_sub(1),
+        tres: counts.notation(),
+        node_count: counts.nodes,
+        cpu_count: counts.cpus,
+        account: job.account.to_string(),
+        qos: job.qos.to_string(),
+        dependency: dependency_notation(cluster, job),
+        std_out: std_out(job, nodes),
+        std_err: expand(job, nodes, job.spec.std_err.as_deref()).unwrap_or_else(|| std_out(job, nodes)),
+        std_in: expand(job, nodes, job.spec.std_in.as_deref()).unwrap_or_else(|| "/dev/null".to_string()),
+        spec: current_spec(job),
+    }
+}
+
+/// The request with what has been changed since.
+fn current_spec(job: &Job) -> daybook_schemas::job::JobSpec {
+    let mut spec = (*job.spec).clone();
+    spec.name = job.name.to_string();
+    spec.request = (*job.request).clone();
+    spec.partition = job.partition.to_string();
+    spec.comment = job.comment.as_deref().map(str::to_string);
+    spec.nice = job.nice;
+    spec.requeue = job.requeue;
+    spec.begin = job.begin;
+    spec
+}
+
+/// What the job's present run holds, or its last run held.
+pub(crate) fn held_nodes<'a>(cluster: &'a Cluster, job: &'a Job) -> &'a [RunNode] {
+    if job.state == JobState::Pending && cluster.shown_state(job) == JobState::Pending {
+        return &[];
+    }
+    match job.run.and_then(|run| cluster.runs().get(&run)) {
+        Some(run) => &run.nodes,
+        None => job.last_nodes.as_deref().unwrap_or(&[]),
+    }
+}
+
+pub(crate) fn node_list(nodes: &[RunNode]) -> String {
+    match nodes {
+        [] => String::new(),
+        [only] => only.node.to_string(),
+        _ => hostlist::compress(nodes.iter().map(|share| share.node.as_str())),
+    }
+}
+
+/// The end of what is over; of what runs, the instant at which its limit ends it.
+pub(crate) fn end_or_limit(cluster: &Cluster, job: &Job) -> Option<UtcMicros> {
+    match job.state {
+        JobState::Pending => None,
+        JobState::Running => cluster.runs().get(&job.run?)?.limit_end(),
+        _ => job.ended,
+    }
+}
+
+/// Whole seconds from the start to the end or now.
+pub(crate) fn run_seconds(cluster: &Cluster, job: &Job, now: UtcMicros) -> u64 {
+    let (Some(started), false) = (job.started, cluster.shown_state(job) == JobState::Pending) else { return 0 };
+    let end = if job.state == JobState::Running { now } else { job.ended.unwrap_or(now) };
+    u64::try_from(end.seconds() - started.seconds()).unwrap_or(0)
+}
+
+/// Standard output's path.
+pub(crate) fn std_out(job: &Job, nodes: &[RunNode]) -> String {
+    let is_array = job.task.is_some() || job.tasks_waiting.is_some();
+    let default = if is_array { "slurm-%A_%a.out" } else { "slurm-%j.out" };
+    expand(job, nodes, job.spec.std_out.as_deref().or(Some(default))).unwrap_or_default()
+}
+
+/// A file pattern with everything replaced that is known, made absolute.
+pub(crate) fn expand(job: &Job, nodes: &[RunNode], pattern: Option<&str>) -> Option<String> {
+    let spec = &job.spec;
+    let node = nodes.first().map(|share| share.node.to_string()).unwrap_or_default();
+    let values = PatternValues {
+        job: job.id,
+        array_job: job.task.map_or(job.id, |task| task.array_job),
+        array_task: job.task.map(|task| task.task),
+        node: &node,
+        user: &spec.user.name,
+        name: &job.name,
+    };
+    let path = output_pattern::expand(pattern?, &values);
+    Some(if path.starts_with('/') { path } else { format!("{}/{path}", spec.work_dir.trim_end_matches('/')) })
+}
+
+/// A node as it is.
+pub fn node_view(cluster: &Cluster, node: &Node) -> NodeView {
+    let registration = node.registration.as_deref();
+    let name = &node.definition.name;
+    let partitions = cluster.configured().map_or(&[][..], |configured| &configured.partitions);
+    NodeView {
+        definition: (*node.definition).clone(),
+        state: node.base_state(cluster.is_completing(node)),
+        drain: node.drain,
+        not_responding: node.registration.is_none(),
+        reason: node.reason.as_ref().map(|reason| reason.text.clone()).unwrap_or_default(),
+        reason_set_by: node.reason.as_ref().map(|reason| reason.by.clone()),
+        reason_uid: node.reason.as_ref().and_then(|reason| reason.uid),
+        reason_set_at: node.reason.as_ref().map(|reason| reason.at),
+        allocated: ResourceCounts {
+            cpus: node.cpus_allocated.len() as u32,
+            memory: node.memory_allocated,
+            gpus: node.gpus_allocated.len() as u32,
+        },
+        gpus_allocated: allocated_gpus(node),
+        runs: node.runs.iter().copied().collect(),
+        partitions: partitions
+            .iter()
+            .filter(|partition| partition.nodes.contains(name))
+            .map(|partition| partition.name.clone())
+            .collect(),
+        registered_at: registration.map(|registration| registration.at),
+        boot_id: registration.map(|registration| registration.boot_id.clone()),
+        agent_version: registration.map(|registration| registration.agent_version.clone()).unwrap_or_default(),
+        operating_system: registration.map(|registration| registration.operating_system.clone()).unwrap_or_default(),
+        architecture: registration.map(|registration| registration.architecture.clone()).unwrap_or_default(),
+    }
+}
+
+fn allocated_gpus(node: &Node) -> Vec<GpuDevice> {
+    let known = |index: u32| node.gpus().iter().find(|gpu| gpu.index == index).cloned();
+    let unknown = |index: u32| GpuDevice {
+        index,
+        uuid: GpuUuid::from(format!("{}/gpu{index}", node.definition.name)),
+        gpu_type: String::new(),
+        file: None,
+    };
+    node.gpus_allocated.iter().map(|index| known(index).unwrap_or_else(|| unknown(index))).collect()
+}
+
+/// A partition with its totals.
+pub fn partition_view(cluster: &Cluster, partition: &PartitionDefinition) -> PartitionView {
+    let mut counts = Counts::default();
+    for node in partition.nodes.iter().filter_map(|name| cluster.nodes().get(name)) {
+        counts.nodes += 1;
+        counts.cpus += node.definition.cpus;
+        counts.memory.0 += node.definition.memory.0;
+        for gpu in &node.definition.gpus {
+            *counts.gpus.entry(gpu.gpu_type.clone()).or_default() += 1;
+        }
+    }
+    PartitionView {
+        definition: partition.clone(),
+        total_cpus: counts.cpus,
+        total_nodes: counts.nodes,
+        tres: counts.notation(),
+    }
+}
+
+/// Minutes of a limit; `None`: unlimited.
+pub(crate) fn limit_minutes(limit: TimeLimit) -> Option<u32> {
+    match limit {
+        TimeLimit::Minutes(minutes) => Some(minutes),
+        TimeLimit::Unlimited => None,
+    }
+}

@@ -1,0 +1,8 @@
+//! Whole clusters with real processes: from `sbatch` to the ledger.
+
+mod arrays;
+mod crash;
+mod lifecycle;
+mod refusals;
+mod restart;
+mod storage;

@@ -1,0 +1,1 @@
+//! `daybook check DIR`: the configuration, without a daemon.

@@ -1,0 +1,142 @@
+//! `daybook`: every command by its name, and what Slurm has no command for.
+
+use std::path::PathBuf;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use super::{COMMANDS, DAYBOOK_VERSION, SLURM_VERSION, links, scontrol};
+use crate::say;
+
+/// A GPU-cluster scheduler whose every fact is an event in a log.
+#[derive(Debug, Parser)]
+#[command(name = "daybook", version, disable_help_subcommand = true, arg_required_else_help = true)]
+struct Daybook {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Check the configuration in a directory, without a daemon
+    Check {
+        /// The directory with slurm.conf, gres.conf and daybook.toml, where they exist
+        directory: PathBuf,
+    },
+    /// Make the Slurm-named commands in a directory, as links to this program
+    Links {
+        /// The directory; it must exist
+        directory: PathBuf,
+    },
+    /// Say whether the daemon answers
+    Ping,
+    /// Explain a command
+    Help {
+        /// Its name, such as sbatch
+        command: Option<String>,
+    },
+}
+
+/// Runs `daybook ARGUMENTS`.
+pub fn run(arguments: &[String]) -> u8 {
+    if let Some((name, rest)) = arguments.split_first()
+        && let Some(command) = super::find(name)
+    {
+        return (command.run)(rest);
+    }
+    // The common question, without building clap's tables.
+    if let [only] = arguments
+        && (only == "--version" || only == "-V")
+    {
+        say::print(&format!("{DAYBOOK_VERSION}\n"));
+        return 0;
+    }
+    let words = std::iter::once("daybook").chain(arguments.iter().map(String::as_str));
+    match Daybook::try_parse_from(words) {
+        Ok(parsed) => match parsed.what {
+            What::Check { directory } => {
+                let _ = directory;
+                1
+            }
+            What::Links { directory } => links::run(&directory),
+            What::Ping => scontrol::ping(),
+            What::Help { command } => help(command.as_deref()),
+        },
+        Err(error)
+            if error.use_stderr()
+                && error.kind() != clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =>
+        {
+            // A closed standard error is no reason to stop.
+            let _ = error.print();
+            2
+        }
+        Err(error) => {
+            let asked = !error.use_stderr();
+            if asked && error.kind() == clap::error::ErrorKind::DisplayHelp && arguments.len() == 1 {
+                say::print(&overview());
+            } else if asked {
+                say::print(&error.to_string());
+            } else {
+                say::line(overview().trim_end());
+            }
+            if asked { 0 } else { 2 }
+        }
+    }
+}
+
+/// `daybook help` and `daybook help COMMAND`.
+fn help(command: Option<&str>) -> u8 {
+    let Some(name) = command else {
+        say::print(&overview());
+        return 0;
+    };
+    if let Some(command) = super::find(name) {
+        say::print(&command.help());
+        return 0;
+    }
+    let mut program = Daybook::command();
+    program.build();
+    match program.find_subcommand_mut(name) {
+        Some(subcommand) => {
+            say::print(&subcommand.render_long_help().to_string());
+            0
+        }
+        None => {
+            say::error("daybook", format!("there is no command {name}; daybook help lists them"));
+            2
+        }
+    }
+}
+
+/// All commands with a line each.
+fn overview() -> String {
+    let mut text = format!(
+        "{DAYBOOK_VERSION}, a GPU-cluster scheduler whose every fact is an event in a log\n\n\
+         Usage: daybook COMMAND [ARGUMENT]...\n\n\
+         Slurm's commands ({SLURM_VERSION}), also by their own names after `daybook links DIR`:\n"
+    );
+    let slurm = |name: &str| super::SLURM_NAMES.contains(&name);
+    let mut line = |name: &str, summary: &str| {
+        text.push_str(&format!("  {name:<10}{}\n", summary.lines().next().unwrap_or_default()));
+    };
+    for command in COMMANDS.iter().filter(|command| slurm(command.name)) {
+        line(command.name, command.summary);
+    }
+    text.push_str("\nDaybook's own:\n");
+    let mut line = |name: &str, summary: &str| {
+        text.push_str(&format!("  {name:<10}{}\n", summary.lines().next().unwrap_or_default()));
+    };
+    for command in COMMANDS.iter().filter(|command| !slurm(command.name)) {
+        line(command.name, command.summary);
+    }
+    for subcommand in Daybook::command().get_subcommands() {
+        line(subcommand.get_name(), &subcommand.get_about().map(ToString::to_string).unwrap_or_default());
+    }
+    text.push_str(
+        "\nThe daemon is found by DAYBOOK_SOCKET, else by the first line of /etc/daybook/socket, else at\n",
+    );
+    text.push_str(&format!(
+        "{}. `daybook help COMMAND` explains a command.\n",
+        crate::client::DEFAULT_SOCKET
+    ));
+    text
+}

@@ -1,0 +1,190 @@
+//! Lengths of time and amounts of memory, in Slurm's two ways of writing each.
+
+use std::fmt::Write as _;
+
+/// `0:16`, `30:00`, `1:00:00`, `2-00:00:00`: squeue's and sinfo's form of a length of time.
+pub fn short_duration(seconds: u64, out: &mut String) {
+    let (days, hours, minutes, rest) = split(seconds);
+    let _ = match (days, hours) {
+        (0, 0) => write!(out, "{minutes}:{rest:02}"),
+        (0, _) => write!(out, "{hours}:{minutes:02}:{rest:02}"),
+        _ => write!(out, "{days}-{hours:02}:{minutes:02}:{rest:02}"),
+    };
+}
+
+/// `00:00:16`, `01:00:00`, `2-00:00:00`: scontrol's and sacct's form.
+pub fn long_duration(seconds: u64) -> String {
+    let (days, hours, minutes, rest) = split(seconds);
+    match days {
+        0 => format!("{hours:02}:{minutes:02}:{rest:02}"),
+        _ => format!("{days}-{hours:02}:{minutes:02}:{rest:02}"),
+    }
+}
+
+/// `00:00.018`, and without a fraction or from an hour on `00:00:02`: sacct's form of CPU time.
+pub fn cpu_time(microseconds: u64) -> String {
+    let (days, hours, minutes, rest) = split(microseconds / 1_000_000);
+    let fraction = microseconds % 1_000_000;
+    match (days, hours) {
+        (0, 0) if fraction > 0 => format!("{minutes:02}:{rest:02}.{:03}", fraction / 1000),
+        _ => long_duration(microseconds / 1_000_000),
+    }
+}
+
+fn split(seconds: u64) -> (u64, u64, u64, u64) {
+    (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60)
+}
+
+/// Units of memory, each 1,024 of the one before. The first are bytes.
+const UNITS: [&str; 7] = ["", "K", "M", "G", "T", "P", "E"];
+/// KiB and MiB as indices of [`UNITS`].
+pub const KIBI: usize = 1;
+pub const MEBI: usize = 2;
+
+/// How sacct is asked to write memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MemoryUnits {
+    /// In the largest unit that leaves at most a half.
+    #[default]
+    Fitting,
+    /// `--noconvert`: as stored.
+    Stored,
+    /// `--units`: in this one.
+    Only(usize),
+}
+
+impl MemoryUnits {
+    /// The unit of `K`, `M`, `G`, `T` or `P`, in any letter case.
+    pub fn parse(letter: &str) -> Option<MemoryUnits> {
+        let letter = letter.to_ascii_uppercase();
+        (1..=5).find(|&unit| UNITS[unit] == letter).map(MemoryUnits::Only)
+    }
+}
+
+/// `500M`, `1G`, `62.50G`: an amount that is stored in `unit`. A larger unit is taken where whole halves of it remain.
+pub fn memory(amount: u64, unit: usize, form: MemoryUnits) -> String {
+    let (mut divisor, mut shown) = (1_u64, unit);
+    match form {
+        MemoryUnits::Stored => {}
+        MemoryUnits::Fitting => {
+            while shown + 1 < UNITS.len() && amount / divisor >= 1024 && amount.is_multiple_of(divisor * 512) {
+                divisor *= 1024;
+                shown += 1;
+            }
+        }
+        MemoryUnits::Only(wanted) if wanted < unit => {
+            let factor = 1024_u64.saturating_pow((unit - wanted) as u32);
+            return format!("{}{}", amount.saturating_mul(factor), UNITS[wanted]);
+        }
+        MemoryUnits::Only(wanted) => {
+            while shown < wanted.min(UNITS.len() - 1) {
+                divisor *= 1024;
+                shown += 1;
+            }
+        }
+    }
+    if amount.is_multiple_of(divisor) {
+        return format!("{}{}", amount / divisor, UNITS[shown]);
+    }
+    let hundredths = (u128::from(amount) * 100 + u128::from(divisor) / 2) / u128::from(divisor);
+    format!("{}.{:02}{}", hundredths / 100, hundredths % 100, UNITS[shown])
+}
+
+/// Rewrites an amount such as `1024M`; what is no amount stays as it is.
+pub fn memory_text(text: &str, form: MemoryUnits) -> String {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let amount = number.parse::<u64>().ok();
+    let unit = UNITS.iter().position(|name| !unit.is_empty() && *name == unit);
+    match (amount, unit) {
+        (Some(0), Some(_)) if form == MemoryUnits::Fitting => "0".to_string(),
+        (Some(amount), Some(unit)) if form == MemoryUnits::Stored && unit > MEBI => {
+            memory(amount.saturating_mul(1024_u64.saturating_pow((unit - MEBI) as u32)), MEBI, form)
+        }
+        (Some(amount), Some(unit)) => memory(amount, unit, form),
+        _ => text.to_string(),
+    }
+}
+
+/// Rewrites the memory of a TRES list: `cpu=1,mem=1024M` is `cpu=1,mem=1G`.
+pub fn tres(text: &str, form: MemoryUnits) -> String {
+    let parts: Vec<String> = text
+        .split(',')
+        .map(|part| match part.strip_prefix("mem=") {
+            Some(amount) => format!("mem={}", memory_text(amount, form)),
+            None => part.to_string(),
+        })
+        .collect();
+    parts.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_a_short_and_a_long_form() {
+        for (seconds, short, long) in [
+            (0, "0:00", "00:00:00"),
+            (16, "0:16", "00:00:16"),
+            (1_800, "30:00", "00:30:00"),
+            (3_600, "1:00:00", "01:00:00"),
+            (172_800, "2-00:00:00", "2-00:00:00"),
+            (90_061, "1-01:01:01", "1-01:01:01"),
+        ] {
+            let mut out = String::new();
+            short_duration(seconds, &mut out);
+            assert_eq!((out.as_str(), long_duration(seconds).as_str()), (short, long));
+        }
+    }
+
+    #[test]
+    fn cpu_time_shows_thousandths_below_an_hour() {
+        for (microseconds, text) in [
+            (18_000, "00:00.018"),
+            (0, "00:00:00"),
+            (2_000_000, "00:00:02"),
+            (61_500_000, "01:01.500"),
+            (3_600_500_000, "01:00:00"),
+        ] {
+            assert_eq!(cpu_time(microseconds), text);
+        }
+    }
+
+    #[test]
+    fn memory_takes_the_unit_that_leaves_halves() {
+        use MemoryUnits::{Fitting, Only, Stored};
+        for (amount, unit, form, text) in [
+            (500, MEBI, Fitting, "500M"),
+            (1_024, MEBI, Fitting, "1G"),
+            (1_536, MEBI, Fitting, "1.50G"),
+            (2_000, MEBI, Fitting, "2000M"),
+            (64_000, MEBI, Fitting, "62.50G"),
+            (32_000, MEBI, Fitting, "32000M"),
+            (10_584, KIBI, Fitting, "10584K"),
+            (10_838_016, 0, Fitting, "10584K"),
+            (0, MEBI, Fitting, "0M"),
+            (10_584, KIBI, Only(3), "0.01G"),
+            (1, MEBI, Only(1), "1024K"),
+            (1_024, MEBI, Stored, "1024M"),
+        ] {
+            assert_eq!(memory(amount, unit, form), text);
+        }
+    }
+
+    #[test]
+    fn texts_of_amounts_are_rewritten() {
+        use MemoryUnits::{Fitting, Only, Stored};
+        for (text, form, rewritten) in [
+            ("1024M", Fitting, "1G"),
+            ("1G", Stored, "1024M"),
+            ("1G", Only(2), "1024M"),
+            ("0M", Fitting, "0"),
+            ("0", Fitting, "0"),
+            ("N/A", Fitting, "N/A"),
+        ] {
+            assert_eq!(memory_text(text, form), rewritten, "{text}");
+        }
+        assert_eq!(tres("cpu=1,mem=2048M,node=1", Fitting), "cpu=1,mem=2G,node=1");
+    }
+}
