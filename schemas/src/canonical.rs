@@ -1,4 +1,7 @@
-//! The one byte form of a document: JSON with sorted keys (RFC 8785), no white space, integers only.
+//! The one byte form of a document: JSON with sorted keys, no white space, integers only.
+//!
+//! It is RFC 8785's form for what Daybook writes: keys in ASCII, integers (of 64 bits, so a reader must not put them into
+//! floating-point numbers), strings escaped no further than needed.
 //!
 //! Everything that is stored in the log or hashed goes through [`to_bytes`], so the same fact has the
 //! same bytes whoever writes it.

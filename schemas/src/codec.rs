@@ -33,7 +33,9 @@ pub enum DecodeError {
     #[error("unreadable commit: {0}")]
     Malformed(#[from] serde_json::Error),
     /// A newer program wrote it.
-    #[error("event {event} has the unknown type {type_name}; a newer daybook wrote this log, use that version or a later one")]
+    #[error(
+        "event {event} has the unknown type {type_name}; a newer daybook wrote this log, use that version or a later one"
+    )]
     UnknownType {
         /// The event.
         event: String,
@@ -146,9 +148,8 @@ fn decode_body(raw: &RawEvent<'_>, upcasters: &[Upcaster]) -> Result<Body, Decod
     }
     match Body::from_value(type_name, data) {
         Some(body) => body.map_err(|error| payload(error.to_string())),
-        None => Err(DecodeError::UnknownType {
-            event: raw.id.to_string(),
-            type_name: raw.type_name.to_string(),
-        }),
+        None => {
+            Err(DecodeError::UnknownType { event: raw.id.to_string(), type_name: raw.type_name.to_string() })
+        }
     }
 }

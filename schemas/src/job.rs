@@ -238,7 +238,7 @@ pub struct JobSpec {
     pub open_mode: OpenMode,
     /// The submitter's umask.
     pub umask: u32,
-    /// The submitter's soft resource limits, by name without `RLIMIT_` (`NOFILE`); `u64::MAX` is unlimited.
+    /// The submitter's soft resource limits, by name without `RLIMIT_` (`NOFILE`); 2^64-1 is unlimited.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub resource_limits: std::collections::BTreeMap<String, u64>,
     /// `--comment`.
@@ -267,18 +267,31 @@ pub enum TimeLimit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum JobState {
+    /// It waits.
     Pending,
+    /// It has its resources.
     Running,
+    /// It is stopped and may go on.
     Suspended,
+    /// Its run has ended and is not yet cleaned up on every node.
     Completing,
+    /// It ended with success.
     Completed,
+    /// Somebody cancelled it.
     Cancelled,
+    /// It ended without success, or could not be launched.
     Failed,
+    /// It reached its time limit.
     Timeout,
+    /// A node failed, was set down, or nobody saw the end.
     NodeFail,
+    /// It gave way to another job.
     Preempted,
+    /// The kernel ended it for lack of memory.
     OutOfMemory,
+    /// A node could not be started for it.
     BootFail,
+    /// It could not have ended before its deadline.
     Deadline,
     /// A run that ended because the job was put back into the queue; only in the ledger.
     Requeued,
@@ -352,38 +365,56 @@ impl JobState {
 
     /// Whether the job (or run) is over.
     pub fn is_ended(self) -> bool {
-        !matches!(
-            self,
-            JobState::Pending | JobState::Running | JobState::Suspended | JobState::Completing
-        )
+        !matches!(self, JobState::Pending | JobState::Running | JobState::Suspended | JobState::Completing)
     }
 }
 
 /// Why a job waits, in Slurm's words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// Not looked at yet, or nothing to say.
     #[default]
     None,
+    /// Others are in front of it.
     Priority,
+    /// It is the next, and what it needs is not free.
     Resources,
+    /// What must have happened before has not.
     Dependency,
+    /// What must have happened before never will.
     DependencyNeverSatisfied,
+    /// It may not start before an instant that is still to come.
     BeginTime,
+    /// Its owner holds it.
     JobHeldUser,
+    /// An administrator holds it.
     JobHeldAdmin,
+    /// As many tasks of its array run as may at once.
     JobArrayTaskLimit,
+    /// The partition starts nothing.
     PartitionDown,
+    /// The partition neither queues nor starts.
     PartitionInactive,
+    /// Its time limit is above the partition's.
     PartitionTimeLimit,
+    /// It asks for more nodes than the partition gives, or for fewer.
     PartitionNodeLimit,
+    /// The partition's configuration does not allow it.
     PartitionConfig,
+    /// A node that it asks for by name is down or drained.
     ReqNodeNotAvail,
+    /// No node has what it asks for.
     BadConstraints,
+    /// A node failed or was set down under it.
     NodeDown,
+    /// Its script ended without success.
     NonZeroExitCode,
+    /// It could not be launched.
     JobLaunchFailure,
+    /// It reached its time limit.
     TimeLimit,
     /// The launch failed so that a retry would fail too; the job was held.
     LaunchFailedRequeuedHeld,

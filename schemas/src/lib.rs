@@ -8,6 +8,7 @@
 //! - [`orders`]: what dispatch tells an agent.
 //! - [`grammar`]: Slurm's notations (host lists, durations, memory, TRES, job ids, array tasks).
 //! - [`codec`]: commits as bytes, and old types through upcasters.
+//! - [`json_schema`]: the JSON Schemas of event types and of the commit around them.
 //! - [`canonical`]: the one byte form of every JSON document that is hashed or stored.
 //!
 //! The crate knows nothing of the other crates, does no I/O and reads no clock.
@@ -20,6 +21,7 @@ pub mod events;
 pub mod fold;
 pub mod grammar;
 pub mod job;
+pub mod json_schema;
 pub mod node;
 pub mod orders;
 pub mod run;

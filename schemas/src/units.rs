@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A position in one stream of the log; the first commit has 1, 0 means "before the first".
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct Seq(pub u64);
 
@@ -22,7 +24,9 @@ impl Seq {
 }
 
 /// What people type: unique for ever, allocated in the log, from 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct JobId(pub u32);
 
@@ -36,12 +40,16 @@ pub struct RunId {
 }
 
 /// A length of time in whole seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct Seconds(pub u64);
 
 /// An amount of memory in MiB, Slurm's unit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct Mebibytes(pub u64);
 
@@ -188,7 +196,7 @@ impl FromStr for UtcMicros {
 }
 
 macro_rules! serde_as_text {
-    ($($name:ident: $pattern:literal),*) => {$(
+    ($($name:ident: $pattern:literal, $description:literal;)*) => {$(
         impl Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
@@ -214,12 +222,13 @@ macro_rules! serde_as_text {
                 stringify!($name).into()
             }
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({ "type": "string", "pattern": $pattern })
+                schemars::json_schema!({ "type": "string", "pattern": $pattern, "description": $description })
             }
         }
     )*};
 }
 serde_as_text!(
-    RunId: r"^[0-9]+\.[0-9]+$",
-    UtcMicros: r"^-?[0-9]{4,6}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z$"
+    RunId: r"^[0-9]+\.[0-9]+$", "One start of a job: job id and how often it had been started before.";
+    UtcMicros: r"^-?[0-9]{4,6}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z$",
+        "An instant in UTC, with six decimals.";
 );

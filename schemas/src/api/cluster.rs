@@ -7,7 +7,9 @@ use crate::units::{Mebibytes, NodeName, RunId, Seq, UtcMicros};
 /// `GET /v1/ping`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ping {
+    /// Version of the daemon.
     pub version: String,
+    /// The cluster's name.
     pub cluster: String,
     /// The machine that answers.
     pub host: String,
@@ -38,15 +40,20 @@ pub enum NodeState {
 /// CPUs, memory and GPUs, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResourceCounts {
+    /// CPUs.
     pub cpus: u32,
+    /// Memory in MiB.
     pub memory: Mebibytes,
+    /// GPUs.
     pub gpus: u32,
 }
 
 /// `GET /v1/nodes`: each node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeView {
+    /// The node as configured.
     pub definition: NodeDefinition,
+    /// How it stands.
     pub state: NodeState,
     /// No new work: shown as draining while something runs, else drained.
     pub drain: bool,
@@ -54,25 +61,36 @@ pub struct NodeView {
     pub not_responding: bool,
     /// Empty: none.
     pub reason: String,
+    /// Who gave the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason_set_by: Option<String>,
+    /// The same as a user id; absent: a service did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason_uid: Option<u32>,
+    /// When it was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason_set_at: Option<UtcMicros>,
+    /// What runs have of it.
     pub allocated: ResourceCounts,
     /// Free GPUs by index are those not named here.
     pub gpus_allocated: Vec<GpuDevice>,
+    /// The runs that hold something here.
     pub runs: Vec<RunId>,
+    /// The partitions that it is in.
     pub partitions: Vec<String>,
+    /// When its agent registered; absent: not yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registered_at: Option<UtcMicros>,
+    /// The kernel's boot id, as registered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
+    /// Version of its agent; empty: not registered.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub agent_version: String,
+    /// `uname -sr` there; empty: not registered.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub operating_system: String,
+    /// Machine architecture; empty: not registered.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub architecture: String,
 }
@@ -80,8 +98,11 @@ pub struct NodeView {
 /// `GET /v1/partitions`: each partition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PartitionView {
+    /// The partition as configured.
     pub definition: PartitionDefinition,
+    /// CPUs of its nodes.
     pub total_cpus: u32,
+    /// Its nodes.
     pub total_nodes: u32,
     /// Total TRES in Slurm's notation.
     pub tres: String,
@@ -90,10 +111,14 @@ pub struct PartitionView {
 /// `POST /v1/nodes/update`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeUpdateRequest {
+    /// Chosen by the client, unique; the same id again changes nothing more.
     pub request_id: String,
+    /// Which nodes.
     pub nodes: Vec<NodeName>,
+    /// What to set them to; absent: only the reason changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<NodeUpdateState>,
+    /// Why; required for drain and down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

@@ -66,10 +66,17 @@ impl ErrorCode {
     pub fn http_status(self) -> u16 {
         use ErrorCode::*;
         match self {
-            InvalidRequest | InvalidPartition | InvalidAccount | InvalidQos | InvalidDependency | InvalidArray
-            | InvalidTimeLimit | InvalidNodeName | InvalidNodeState | UnavailableConfiguration | NodeCountInvalid => {
-                400
-            }
+            InvalidRequest
+            | InvalidPartition
+            | InvalidAccount
+            | InvalidQos
+            | InvalidDependency
+            | InvalidArray
+            | InvalidTimeLimit
+            | InvalidNodeName
+            | InvalidNodeState
+            | UnavailableConfiguration
+            | NodeCountInvalid => 400,
             PermissionDenied => 403,
             InvalidJobId => 404,
             AlreadyDone | WrongState => 409,

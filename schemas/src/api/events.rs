@@ -31,6 +31,7 @@ fn state_stream() -> Stream {
 /// One event with its place in the log. `event` has CloudEvents' attributes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventRecord {
+    /// The position of its commit.
     pub seq: Seq,
     /// The log's own timestamp, RFC 3339.
     pub logged_at: crate::units::UtcMicros,

@@ -18,56 +18,80 @@ pub struct JobSubmission {
     /// The user to run as; only an administrator may name somebody else. Absent: the peer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<JobUser>,
+    /// Job name, at most 1,024 bytes.
     pub name: String,
+    /// The account to charge; absent: the user's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
     /// Absent: the default partition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition: Option<String>,
+    /// Quality of service; absent: the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qos: Option<String>,
+    /// What it needs.
     pub request: ResourceRequest,
+    /// Time limit; absent: the partition's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit: Option<TimeLimit>,
+    /// Not before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begin: Option<UtcMicros>,
+    /// What must have happened before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dependencies: Option<Dependencies>,
+    /// Whether a dependency that can never hold cancels the job.
     #[serde(default)]
     pub kill_on_invalid_dependency: bool,
+    /// Submitted on hold.
     #[serde(default)]
     pub hold: bool,
+    /// Added to the priority with the opposite sign.
     #[serde(default)]
     pub nice: i32,
     /// Absent: the cluster's `JobRequeue`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requeue: Option<bool>,
+    /// The array's tasks; absent: a plain job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<ArrayRequest>,
     /// The batch script's bytes.
     pub script: Text,
+    /// The script's absolute path; absent for `--wrap` and standard input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// The script's arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
     /// `NAME=value` each.
     pub environment: Vec<Text>,
+    /// Where it starts; absolute.
     pub work_dir: String,
+    /// Standard input's pattern; absent: `/dev/null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub std_in: Option<String>,
+    /// Standard output's pattern; absent: `slurm-%j.out`, of an array `slurm-%A_%a.out`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub std_out: Option<String>,
+    /// Standard error's pattern; absent: into standard output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub std_err: Option<String>,
+    /// How the output files are opened.
     #[serde(default)]
     pub open_mode: OpenMode,
+    /// The submitter's umask.
     pub umask: u32,
+    /// The submitter's soft resource limits, by name without `RLIMIT_`; 2^64-1 is unlimited.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub resource_limits: std::collections::BTreeMap<String, u64>,
+    /// `--comment`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
+    /// The machine on which it is submitted.
     pub submit_host: String,
+    /// The command line as typed.
     pub submit_line: String,
+    /// The submitting session's id.
     #[serde(default)]
     pub session: u32,
 }
@@ -96,16 +120,22 @@ pub struct JobSelector {
 /// Which jobs; what is absent or empty does not restrict. All that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobFilter {
+    /// Only these jobs, arrays or tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<JobSelector>,
+    /// Only jobs of these users.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uids: Vec<u32>,
+    /// Only jobs of these partitions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<String>,
+    /// Only jobs charged to these accounts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accounts: Vec<String>,
+    /// Only jobs of these QOS.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub qos: Vec<String>,
+    /// Only jobs with these names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
     /// Nodes that the job runs on.
@@ -119,6 +149,7 @@ pub struct JobFilter {
 /// `POST /v1/jobs/cancel`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CancelRequest {
+    /// Chosen by the client, unique; the same id again changes nothing more.
     pub request_id: String,
     /// At least one restriction; with `jobs`, each of them gets an outcome.
     pub filter: JobFilter,
@@ -133,7 +164,9 @@ pub struct CancelRequest {
 /// `POST /v1/jobs/hold`, `release`, `requeue`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobAction {
+    /// Chosen by the client, unique; the same id again changes nothing more.
     pub request_id: String,
+    /// Which jobs, arrays or tasks.
     pub jobs: Vec<JobSelector>,
     /// `hold`: as the owner would (`scontrol uhold`), though an administrator asks. `requeue`: and hold it.
     #[serde(default)]
@@ -143,12 +176,14 @@ pub struct JobAction {
 /// What became of each thing that was named; those that failed changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Changed {
+    /// One for each target, in the order asked.
     pub outcomes: Vec<TargetOutcome>,
 }
 
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetOutcome {
+    /// The job as it was named.
     pub target: JobSelector,
     /// Absent: done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -158,13 +193,16 @@ pub struct TargetOutcome {
 /// `POST /v1/jobs/update`: only what is present changes; see `job.updated`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobUpdateRequest {
+    /// Chosen by the client, unique; the same id again changes nothing more.
     pub request_id: String,
+    /// What changes; its `job` is the job meant.
     pub change: crate::events::JobUpdated,
 }
 
 /// A job record of the live queue: a plain job, an array's waiting tasks together, or one started task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobView {
+    /// The record's own id.
     pub job: JobId,
     /// Of a started task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -172,14 +210,21 @@ pub struct JobView {
     /// Of an array's record: the tasks that have not started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks_waiting: Option<IndexSet>,
+    /// How it stands.
     pub state: JobState,
+    /// Why it waits, or why it ended so.
     pub reason: Reason,
+    /// The same in words for people; empty: nothing to add.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason_detail: String,
+    /// 0: held.
     pub priority: u32,
+    /// When it was submitted.
     pub submitted: UtcMicros,
+    /// When nothing but resources kept it waiting any more; absent: not yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eligible: Option<UtcMicros>,
+    /// When the present or last run was given its resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<UtcMicros>,
     /// When it ended; of a running job, when its limit ends it; absent where there is no limit.
@@ -188,6 +233,7 @@ pub struct JobView {
     /// The planner's expectation for a waiting job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_start: Option<UtcMicros>,
+    /// When the planner last looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_considered: Option<UtcMicros>,
     /// Resolved.
@@ -197,26 +243,33 @@ pub struct JobView {
     /// The present or last run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
+    /// What the present or last run has on each node.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<RunNode>,
     /// Host list of `nodes`, empty while it waits.
     pub node_list: String,
+    /// How the batch script ended; 0:0 before that.
     pub exit: ExitStatus,
     /// Runs before the present or last one.
     pub restarts: u32,
     /// Nodes, CPUs, memory, GPUs: allocated, or while it waits what it would get at least.
     pub tres: String,
+    /// Nodes of `tres`.
     pub node_count: u32,
+    /// CPUs of `tres`.
     pub cpu_count: u32,
     /// Resolved account and QOS.
     pub account: String,
+    /// The QOS, resolved.
     pub qos: String,
     /// Conditions not yet satisfied, in Slurm's notation; empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub dependency: String,
     /// Standard output, error and input with the patterns replaced as far as they are known.
     pub std_out: String,
+    /// Standard error's path, as `std_out`.
     pub std_err: String,
+    /// Standard input's path, as `std_out`.
     pub std_in: String,
     /// As asked for.
     pub spec: JobSpec,
@@ -293,8 +346,10 @@ pub enum JobColumn {
 /// `POST /v1/jobs/query`: a table with just the columns asked for (what squeue needs, fast for large queues).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobQuery {
+    /// Which jobs.
     #[serde(default)]
     pub filter: JobFilter,
+    /// What of them, in this order.
     pub columns: Vec<JobColumn>,
     /// `-r`: one row for each waiting array task.
     #[serde(default)]
@@ -309,6 +364,7 @@ pub struct JobTable {
     pub seq: Seq,
     /// The server's clock at the answer, seconds since 1970.
     pub now: i64,
+    /// A row for each job, a value for each column.
     pub rows: Vec<Vec<serde_json::Value>>,
 }
 

@@ -13,8 +13,8 @@ mod peer;
 mod text;
 
 pub use accounting::{
-    AccountingAnswer, AccountingQuery, AccountingRecord, CapacityAnswer, CapacityClass, CapacityQuery, CapacityRow,
-    RecordKind,
+    AccountingAnswer, AccountingQuery, AccountingRecord, CapacityAnswer, CapacityClass, CapacityQuery,
+    CapacityRow, RecordKind,
 };
 pub use cluster::{NodeState, NodeUpdateRequest, NodeView, PartitionView, Ping, ResourceCounts};
 pub use error::{ApiError, ErrorCode};

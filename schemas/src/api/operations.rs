@@ -80,7 +80,9 @@ pub fn openapi(version: &str) -> Value {
     for operation in OPERATIONS {
         let mut parameters: Vec<Value> = Vec::new();
         for name in operation.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')) {
-            parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }));
+            parameters.push(
+                json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }),
+            );
         }
         for (name, meaning) in operation.parameters {
             parameters.push(json!({
@@ -100,7 +102,8 @@ pub fn openapi(version: &str) -> Value {
         });
         if let Some(request) = operation.request {
             let schema = request(&mut generator);
-            entry["requestBody"] = json!({ "required": true, "content": { "application/json": { "schema": schema } } });
+            entry["requestBody"] =
+                json!({ "required": true, "content": { "application/json": { "schema": schema } } });
         }
         let path = paths.entry(operation.path).or_insert_with(|| json!({}));
         path[operation.method] = entry;

@@ -9,21 +9,28 @@ use crate::units::{JobId, UtcMicros};
 pub struct JobUpdated {
     /// The job (of an array: its waiting tasks).
     pub job: JobId,
+    /// New name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// New comment; empty: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
+    /// Another partition, of a waiting job only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition: Option<String>,
+    /// Another account, of a waiting job only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
+    /// New time limit, also of a running job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit: Option<TimeLimit>,
     /// A start that must not be before; an instant in the past lifts the bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begin: Option<UtcMicros>,
+    /// New `nice`, of a waiting job only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nice: Option<i32>,
+    /// Whether it may start again after it was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requeue: Option<bool>,
     /// New conditions; without any: no more dependencies.

@@ -59,7 +59,7 @@ pub struct JobTarget {
 }
 
 macro_rules! event_types {
-    ($($variant:ident = $name:literal by $writer:literal),* $(,)?) => {
+    ($($variant:ident = $name:literal by $writer:literal, $changes:literal;)*) => {
         /// What an event says: one variant for each type.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Body {
@@ -104,33 +104,58 @@ macro_rules! event_types {
             pub name: &'static str,
             /// Which service writes it.
             pub writer: &'static str,
+            /// What a reader of the log believes differently after it.
+            pub changes: &'static str,
             /// The JSON Schema of its payload.
             pub schema: fn() -> schemars::Schema,
         }
 
         /// Every event type that is written today, by name.
         pub const EVENT_TYPES: &[EventType] = &[
-            $(EventType { name: $name, writer: $writer, schema: || schemars::schema_for!($variant) },)*
+            $(EventType { name: $name, writer: $writer, changes: $changes, schema: || schemars::schema_for!($variant) },)*
         ];
     };
 }
 
 event_types! {
     ClusterConfigured = "cluster.configured.v1" by "gateway",
+        "The configuration is replaced. Nodes that are new wait for their agent; nodes that are no longer named take no \
+         more work and go when their last run is released. Jobs keep their place.";
     JobCancelRequested = "job.cancel_requested.v1" by "gateway",
+        "Waiting jobs and tasks are `CANCELLED` at once. Running ones are told to end, and are `CANCELLED` when their run \
+         has ended. With `signal` nothing changes but that the signal is sent.";
     JobFinished = "job.finished.v1" by "planner",
+        "A waiting job (of an array: its waiting tasks) is over with this state. Without effect on any other.";
     JobHeld = "job.held.v1" by "gateway",
+        "The job does not start. What runs goes on, and is held if it comes back into the queue.";
     JobReleased = "job.released.v1" by "gateway",
+        "The job may start again, unless something else keeps it waiting.";
     JobRequeued = "job.requeued.v1" by "gateway",
+        "An ended job waits again, not before two minutes from its end; a running one is told to end, and waits again then.";
     JobSubmitted = "job.submitted.v1" by "gateway",
+        "The job waits. Its id, and of an array one id for each task, are taken for ever.";
     JobUpdated = "job.updated.v1" by "gateway",
+        "What is present is the job's from now on. Of a running job only the name, the comment, the time limit and whether \
+         it may be requeued change; of an ended job nothing.";
     LogVersionBarrier = "log.version_barrier.v1" by "gateway",
+        "Nothing, for a reader that understands the format; every other reader stops here.";
     NodeRegistered = "node.registered.v1" by "agent",
+        "The node can be given work, unless it is down or drained. Its GPUs are those named here.";
     NodeUpdated = "node.updated.v1" by "gateway",
+        "The node takes no more work, or takes it again. Set down, what runs there is told to end.";
     PlannerCycle = "planner.cycle.v1" by "planner",
+        "Waiting jobs have the reasons named here; expected starts are replaced by `reservations`.";
     RunAllocated = "run.allocated.v1" by "planner",
+        "The job is `RUNNING` and its CPUs, memory and GPUs are taken. A task of an array becomes a job of its own. The \
+         ledger's intervals of the run begin.";
     RunEnded = "run.ended.v1" by "agent",
+        "The job ends with the state that follows from `cause` and `exit`, or waits again if it is to be requeued. What it \
+         held stays taken until it is released.";
     RunLost = "run.lost.v1" by "agent",
+        "The run ends at `last_evidence` and the ledger marks that end as a bound; the job is `NODE_FAIL`, or waits again \
+         if it is to be requeued.";
     RunNodeReleased = "run.node_released.v1" by "agent",
+        "What the run held on this node is free, and the ledger's intervals there end. A run whose end nobody told ends here.";
     RunStarted = "run.started.v1" by "agent",
+        "The script's start is known, and the run's end cannot lie before it.";
 }

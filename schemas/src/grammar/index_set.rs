@@ -289,7 +289,11 @@ impl JsonSchema for IndexSet {
         "IndexSet".into()
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "pattern": "^([0-9]+(-[0-9]+(:[0-9]+)?)?(,[0-9]+(-[0-9]+(:[0-9]+)?)?)*)?$" })
+        schemars::json_schema!({
+            "type": "string",
+            "description": "A set of numbers: ranges, stepped ranges and numbers joined by commas.",
+            "pattern": "^([0-9]+(-[0-9]+(:[0-9]+)?)?(,[0-9]+(-[0-9]+(:[0-9]+)?)?)*)?$",
+        })
     }
 }
 

@@ -117,9 +117,15 @@ mod tests {
             let pair = Pair { key: "Gres".into(), value: text.into(), place: Place::file("f") };
             let mut findings = Findings::default();
             let entries = parse_pair(&pair, &mut findings);
-            let entries: Vec<String> =
-                entries.iter().map(|entry| format!("{}/{}/{}", entry.name, entry.kind, entry.count)).collect();
-            assert_eq!((entries.join(" ").as_str(), findings.diagnostics().len()), (expected, faults), "{text}");
+            let entries: Vec<String> = entries
+                .iter()
+                .map(|entry| format!("{}/{}/{}", entry.name, entry.kind, entry.count))
+                .collect();
+            assert_eq!(
+                (entries.join(" ").as_str(), findings.diagnostics().len()),
+                (expected, faults),
+                "{text}"
+            );
         }
     }
 }

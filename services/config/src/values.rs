@@ -77,7 +77,8 @@ pub(crate) fn time_limit(pair: &Pair, findings: &mut Findings) -> Option<TimeLim
     match duration::parse_time_limit(&pair.value) {
         Ok(limit) => Some(limit),
         Err(_) => {
-            let remedy = "expected minutes, HOURS:MINUTES:SECONDS, DAYS-HOURS or UNLIMITED: 90, 1:30:00, 2-12";
+            let remedy =
+                "expected minutes, HOURS:MINUTES:SECONDS, DAYS-HOURS or UNLIMITED: 90, 1:30:00, 2-12";
             findings.error(&pair.place, format!("{} is no time limit", pair.text()), remedy);
             None
         }
@@ -94,7 +95,8 @@ pub(crate) fn choice<T: Copy>(pair: &Pair, table: &[(&str, T)], findings: &mut F
     let found = table.iter().find(|(word, _)| pair.value.eq_ignore_ascii_case(word));
     if found.is_none() {
         let words: Vec<&str> = table.iter().map(|&(word, _)| word).collect();
-        let remedy = did_you_mean(&pair.value, words.iter().copied(), format!("expected {}", words.join(", ")));
+        let remedy =
+            did_you_mean(&pair.value, words.iter().copied(), format!("expected {}", words.join(", ")));
         findings.error(&pair.place, format!("{} is not known", pair.text()), remedy);
     }
     found.map(|&(_, value)| value)

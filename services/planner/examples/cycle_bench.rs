@@ -15,7 +15,10 @@ use support::{Simulation, configuration, job, node, parameters, partition};
 const WAITING: u32 = 50_000;
 
 fn main() {
-    println!("{:>6} {:>7} {:>22} {:>9} {:>10} {:>8} {:>9}", "nodes", "shapes", "cluster", "median", "considered", "starts", "bounded");
+    println!(
+        "{:>6} {:>7} {:>22} {:>9} {:>10} {:>8} {:>9}",
+        "nodes", "shapes", "cluster", "median", "considered", "starts", "bounded"
+    );
     for nodes in [1, 1_000] {
         for shapes in [1, 10, 1_000] {
             let mut simulation = cluster(nodes, shapes);

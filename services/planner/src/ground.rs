@@ -1,6 +1,7 @@
 //! The nodes as one cycle sees them: what each could give now, and which are whose partition's.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -30,6 +31,8 @@ pub(crate) struct Ground<'a> {
     field_numbers: BTreeMap<&'a Arc<str>, usize>,
     /// CPUs free on all nodes together.
     pub(crate) cpus_free: u64,
+    /// The most CPUs free on one node; `None`: to be counted anew.
+    cpus_free_most: Cell<Option<u32>>,
 }
 
 impl<'a> Ground<'a> {
@@ -42,7 +45,7 @@ impl<'a> Ground<'a> {
         let numbers = sites.iter().enumerate().map(|(at, site)| (&site.node.definition.name, at)).collect();
         let cpus_free = free.iter().flatten().map(|free| u64::from(free.cpu_count)).sum();
         let (fields, field_numbers) = (Vec::new(), BTreeMap::new());
-        Ground { sites, numbers, free, fields, field_numbers, cpus_free }
+        Ground { sites, numbers, free, fields, field_numbers, cpus_free, cpus_free_most: Cell::new(None) }
     }
 
     /// The number of a node.
@@ -89,11 +92,23 @@ impl<'a> Ground<'a> {
         until: Option<UtcMicros>,
         reservations: &[Reservation],
     ) -> Option<Cow<'s, Free>> {
-        self.free[site].as_ref().map(|free| without_reserved(Cow::Borrowed(free), site, None, until, reservations))
+        self.free[site]
+            .as_ref()
+            .map(|free| without_reserved(Cow::Borrowed(free), site, None, until, reservations))
+    }
+
+    /// The most CPUs free on one node: no task of more can start now.
+    pub(crate) fn cpus_free_most(&self) -> u32 {
+        let most = self.cpus_free_most.get();
+        let most =
+            most.unwrap_or_else(|| self.free.iter().flatten().map(|free| free.cpu_count).max().unwrap_or(0));
+        self.cpus_free_most.set(Some(most));
+        most
     }
 
     /// Gives shares away.
     pub(crate) fn take(&mut self, shares: &[Share]) {
+        self.cpus_free_most.set(None);
         for share in shares {
             if let Some(free) = &mut self.free[share.site] {
                 let before = free.cpu_count;
@@ -118,7 +133,8 @@ pub(crate) fn without_reserved<'f>(
     let mut free = free;
     for reservation in reservations.iter().filter(|reservation| reservation.overlaps(from, until)) {
         let has_begun = from.is_some_and(|from| reservation.start <= from);
-        let held = reservation.shares.iter().zip(&reservation.memory_left).filter(|(share, _)| share.site == site);
+        let held =
+            reservation.shares.iter().zip(&reservation.memory_left).filter(|(share, _)| share.site == site);
         for (share, memory_left) in held {
             let free = free.to_mut();
             let memory = free.memory;

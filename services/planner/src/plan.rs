@@ -189,9 +189,13 @@ impl<'a> Planning<'a, '_> {
 
     fn place_now(&self, number: usize) -> Option<Vec<Share>> {
         let shape = self.shapes.get(number);
+        let demand = shape.demand.as_ref()?;
+        if demand.cpus_per_task > self.ground.cpus_free_most() {
+            return None;
+        }
         let until = shape.seconds.map(|seconds| self.now.plus_seconds(seconds));
         let free = |site: usize| self.ground.free_until(site, until, &self.reservations);
-        place(shape.demand.as_ref()?, &self.ground.sites, &shape.order, &free)
+        place(demand, &self.ground.sites, &shape.order, &free)
     }
 
     fn start(&mut self, job: &Job, number: usize, run: (RunId, Option<ArrayTaskId>), shares: &[Share]) {
@@ -234,9 +238,10 @@ impl<'a> Planning<'a, '_> {
             let is_named = required.is_empty() || required.binary_search(name).is_ok();
             let unbroken = Site::unbroken(site.node);
             let is_less = !site.node.is_schedulable() || unbroken.gpus.len() > site.gpus.len();
-            let could_help = shape.demand.as_ref().is_some_and(|demand| {
-                unbroken.tasks_max(&unbroken.whole(), demand).is_some()
-            });
+            let could_help = shape
+                .demand
+                .as_ref()
+                .is_some_and(|demand| unbroken.tasks_max(&unbroken.whole(), demand).is_some());
             (is_named && is_less && could_help).then(|| name.as_str())
         });
         format!("UnavailableNodes:{}", hostlist::compress(names))
@@ -254,7 +259,9 @@ impl<'a> Planning<'a, '_> {
             // A job of which nothing is recorded is understood to wait behind others.
             self.give_reason(job, Reason::Priority, "");
         }
-        if position < self.policy.reservations && self.reservations.len() < self.policy.reservations_max as usize {
+        if position < self.policy.reservations
+            && self.reservations.len() < self.policy.reservations_max as usize
+        {
             self.reserve(job, number);
         }
     }
@@ -266,7 +273,8 @@ impl<'a> Planning<'a, '_> {
         let found = self.releases.earliest(self.cluster, &self.ground, self.now, &self.reservations, &wanted);
         let Some(reservation) = found else { return };
         charge(&mut self.reservations, &reservation.shares, Some(reservation.start), reservation.end);
-        let names = reservation.shares.iter().map(|share| &self.ground.sites[share.site].node.definition.name);
+        let names =
+            reservation.shares.iter().map(|share| &self.ground.sites[share.site].node.definition.name);
         self.cycle.reservations.push(PlannedStart {
             job: job.id,
             start: reservation.start,

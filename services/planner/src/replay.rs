@@ -107,7 +107,10 @@ impl fmt::Display for Part {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Difference { seq, input, part, recorded, decided } = self;
-        write!(f, "commit {seq}, decided from {input}: {part} differ\n  recorded: {recorded}\n  decided:  {decided}")
+        write!(
+            f,
+            "commit {seq}, decided from {input}: {part} differ\n  recorded: {recorded}\n  decided:  {decided}"
+        )
     }
 }
 
@@ -197,7 +200,11 @@ fn compare(before: &Cluster, commit: &Commit, recorded: &PlannerCycle) -> Option
     if recorded.starts.iter().ne(cycle.starts.iter().map(|start| &start.run)) {
         let runs = |runs: &mut dyn Iterator<Item = String>| runs.collect::<Vec<_>>().join(" ");
         let text = runs(&mut recorded.starts.iter().map(|run| run.to_string()));
-        return difference(Part::Starts, text, runs(&mut cycle.starts.iter().map(|start| start.run.to_string())));
+        return difference(
+            Part::Starts,
+            text,
+            runs(&mut cycle.starts.iter().map(|start| start.run.to_string())),
+        );
     }
     for at in 0..found.allocated.len().max(decided.allocated.len()) {
         let (recorded_run, decided_run) = (found.allocated.get(at), decided.allocated.get(at));
@@ -256,4 +263,3 @@ impl Report {
         self.difference.is_none()
     }
 }
-

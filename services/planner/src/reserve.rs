@@ -28,12 +28,12 @@ pub(crate) fn charge(
     from: Option<UtcMicros>,
     until: Option<UtcMicros>,
 ) {
-    let begins_within = |start: UtcMicros| {
-        from.is_none_or(|from| from < start) && until.is_none_or(|until| start < until)
-    };
+    let begins_within =
+        |start: UtcMicros| from.is_none_or(|from| from < start) && until.is_none_or(|until| start < until);
     for reservation in reservations.iter_mut().filter(|reservation| begins_within(reservation.start)) {
         for (held, left) in reservation.shares.iter().zip(&mut reservation.memory_left) {
-            let taken: u64 = shares.iter().filter(|share| share.site == held.site).map(|share| share.memory).sum();
+            let taken: u64 =
+                shares.iter().filter(|share| share.site == held.site).map(|share| share.memory).sum();
             *left = left.saturating_sub(taken);
         }
     }
@@ -116,7 +116,8 @@ impl Releases {
         self.fill(cluster, ground, now);
         let request = wanted.demand.request;
         let is_single = wanted.demand.nodes_min == 1
-            && (wanted.demand.nodes_max == Some(1) || wanted.demand.tasks == 1 && request.nodes_max.is_none())
+            && (wanted.demand.nodes_max == Some(1)
+                || wanted.demand.tasks == 1 && request.nodes_max.is_none())
             && (wanted.demand.gpus_per_job.is_empty() || wanted.demand.nodes_max == Some(1));
         if is_single {
             self.earliest_on_one(ground, now, reservations, wanted)
@@ -147,7 +148,8 @@ impl Releases {
         reservations: &[Reservation],
         wanted: &Wanted<'_>,
     ) -> Option<Reservation> {
-        let ranks: BTreeMap<usize, usize> = wanted.order.iter().enumerate().map(|(rank, site)| (*site, rank)).collect();
+        let ranks: BTreeMap<usize, usize> =
+            wanted.order.iter().enumerate().map(|(rank, site)| (*site, rank)).collect();
         let mut future: BTreeMap<usize, Free> = BTreeMap::new();
         let mut next = 0;
         for (instant, touched) in self.instants(now, reservations) {
@@ -211,7 +213,8 @@ fn try_at<'f>(
     free: &dyn Fn(usize) -> Option<Cow<'f, Free>>,
 ) -> Option<Reservation> {
     let end = wanted.seconds.map(|seconds| start.plus_seconds(seconds));
-    let left = |site: usize| free(site).map(|free| without_reserved(free, site, Some(start), end, reservations));
+    let left =
+        |site: usize| free(site).map(|free| without_reserved(free, site, Some(start), end, reservations));
     let shares = place(wanted.demand, &ground.sites, order, &left)?;
     let memory_left = shares.iter().map(|share| {
         let held: u64 = reservations
@@ -238,7 +241,8 @@ fn expected_end(cluster: &Cluster, run: &Run, now: UtcMicros) -> Option<UtcMicro
     let grace = parameters.map_or(0, |parameters| i64::from(parameters.over_time_limit_minutes) * 60);
     let limit = run.limit_end().map(|end| end.plus_seconds(grace));
     let told = (run.wish != RunWish::Run).then(|| {
-        let wait = parameters.map_or(0, |parameters| i64::try_from(parameters.kill_wait.0).unwrap_or(i64::MAX));
+        let wait =
+            parameters.map_or(0, |parameters| i64::try_from(parameters.kill_wait.0).unwrap_or(i64::MAX));
         now.plus_seconds(wait)
     });
     let end = match (limit, told) {

@@ -136,10 +136,13 @@ impl Loop {
             Ok(cycle) => cycle,
             Err(error) => return self.trouble(&format!("a planning cycle failed: {error}")),
         };
-        if cycle.decides() || cycle.expects_otherwise(cluster) && self.until_expectations(cluster, now).is_none() {
+        if cycle.decides()
+            || cycle.expects_otherwise(cluster) && self.until_expectations(cluster, now).is_none()
+        {
             return self.record(cluster, &cycle).await;
         }
-        let expectations = cycle.expects_otherwise(cluster).then(|| self.until_expectations(cluster, now)).flatten();
+        let expectations =
+            cycle.expects_otherwise(cluster).then(|| self.until_expectations(cluster, now)).flatten();
         let begin = cluster.delayed().iter().map(|(begin, _)| *begin).find(|begin| *begin > now);
         let begin = begin.map(|begin| Duration::from_micros(begin.0.abs_diff(now.0)));
         Next::Wait([begin, expectations].into_iter().flatten().min())
@@ -147,12 +150,14 @@ impl Loop {
 
     /// How long until expected starts alone may be recorded again; `None`: they may now.
     fn until_expectations(&self, cluster: &Cluster, now: UtcMicros) -> Option<Duration> {
-        let since = Duration::from_micros(u64::try_from(now.0.saturating_sub(cluster.last_cycle()?.0)).unwrap_or(0));
+        let since =
+            Duration::from_micros(u64::try_from(now.0.saturating_sub(cluster.last_cycle()?.0)).unwrap_or(0));
         EXPECTATIONS_EVERY.checked_sub(since).filter(|left| !left.is_zero())
     }
 
     async fn record(&mut self, cluster: &Cluster, cycle: &Cycle) -> Next {
-        let draft = Draft { subject: Subject::Plan, expect: Some(cluster.plan_seq()), events: cycle.to_events() };
+        let draft =
+            Draft { subject: Subject::Plan, expect: Some(cluster.plan_seq()), events: cycle.to_events() };
         let appended = self.log.append(Append { stream: Stream::State, draft, blobs: Vec::new() }).await;
         let seq = match appended {
             Ok(appended) => appended.seq,

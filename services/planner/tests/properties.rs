@@ -47,7 +47,8 @@ fn wishes() -> impl Strategy<Value = Wish> {
     ];
     let scope = prop_oneof![Just(GpuScope::Node), Just(GpuScope::Task), Just(GpuScope::Job)];
     let kind = prop_oneof![Just(None), Just(Some("a100".to_string())), Just(Some("h100".to_string()))];
-    let gpus = (scope, kind, 1u32..4).prop_map(|(scope, gpu_type, count)| GpuRequest { scope, gpu_type, count });
+    let gpus =
+        (scope, kind, 1u32..4).prop_map(|(scope, gpu_type, count)| GpuRequest { scope, gpu_type, count });
     let nodes = prop_oneof![4 => Just((1, None)), 1 => (1u32..3, 0u32..2).prop_map(|(least, more)| (least, Some(least + more)))];
     let array = prop::option::weighted(0.2, (1u32..5, 0u32..3));
     (
@@ -175,11 +176,19 @@ fn tick(simulation: &mut Simulation, seconds: i64, watch: Watch<'_>) {
 fn check(simulation: &mut Simulation) -> Cycle {
     let void = simulation.cluster.void_allocations();
     let cycle = simulation.plan();
-    assert_eq!(simulation.cluster.void_allocations(), void, "what is decided on the newest state is not void");
+    assert_eq!(
+        simulation.cluster.void_allocations(),
+        void,
+        "what is decided on the newest state is not void"
+    );
     // No CPU and no GPU twice is one of the model's invariants.
     simulation.cluster.sanity_check().expect("the cluster is sane");
     for node in simulation.cluster.nodes().values() {
-        assert!(node.memory_allocated <= node.definition.memory, "{} has not so much memory", node.definition.name);
+        assert!(
+            node.memory_allocated <= node.definition.memory,
+            "{} has not so much memory",
+            node.definition.name
+        );
     }
     for start in &cycle.starts {
         let asked = &simulation.cluster.jobs()[&start.run.job].request;
@@ -191,13 +200,17 @@ fn check(simulation: &mut Simulation) -> Cycle {
         assert!(count >= asked.nodes_min && asked.nodes_max.is_none_or(|most| count <= most));
         for wish in &asked.gpus {
             let gpus = |node: &daybook_schemas::run::RunNode| {
-                node.gpus.iter().filter(|gpu| wish.gpu_type.as_ref().is_none_or(|name| *name == gpu.gpu_type)).count()
-                    as u32
+                node.gpus
+                    .iter()
+                    .filter(|gpu| wish.gpu_type.as_ref().is_none_or(|name| *name == gpu.gpu_type))
+                    .count() as u32
             };
             let all: u32 = start.nodes.iter().map(gpus).sum();
             match wish.scope {
                 GpuScope::Node => assert!(start.nodes.iter().all(|node| gpus(node) >= wish.count)),
-                GpuScope::Task => assert!(start.nodes.iter().all(|node| gpus(node) >= wish.count * node.tasks)),
+                GpuScope::Task => {
+                    assert!(start.nodes.iter().all(|node| gpus(node) >= wish.count * node.tasks))
+                }
                 GpuScope::Job => assert!(all >= wish.count),
             }
         }
@@ -346,8 +359,11 @@ fn a_policy_of_other_parameters_has_another_hash() {
     let hashes = [Policy::new(1, 10).hash(), Policy::new(2, 10).hash(), Policy::new(1, 11).hash()];
     assert!(hashes[0] != hashes[1] && hashes[0] != hashes[2] && hashes[1] != hashes[2]);
     assert_eq!(hashes[0], Policy::new(1, 10).hash());
-    assert_eq!(String::from_utf8(Policy::new(1, 0).to_bytes().expect("canonical")).expect("text"), concat!(
-        r#"{"considered_min":1000,"finished_max":1000,"jobs_max":1,"reasons_max":1000,"reservations":1,"#,
-        r#""reservations_max":256,"starts_max":1000,"version":1}"#
-    ));
+    assert_eq!(
+        String::from_utf8(Policy::new(1, 0).to_bytes().expect("canonical")).expect("text"),
+        concat!(
+            r#"{"considered_min":1000,"finished_max":1000,"jobs_max":1,"reasons_max":1000,"reservations":1,"#,
+            r#""reservations_max":256,"starts_max":1000,"version":1}"#
+        )
+    );
 }

@@ -12,7 +12,6 @@ mod notation;
 mod options;
 mod people;
 mod say;
-mod signals;
 mod table;
 mod times;
 

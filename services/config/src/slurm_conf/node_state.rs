@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use daybook_schemas::grammar::host_list;
+use daybook_schemas::grammar::hostlist;
 use daybook_schemas::node::{InitialNodeState, NodeUpdateState};
 
 use super::nodes::Node;
@@ -58,7 +58,7 @@ pub(crate) fn apply_down_nodes(records: &[Record], nodes: &mut [Node], findings:
                 reason: fields.get("Reason").map(|pair| pair.value.clone()).unwrap_or_default(),
             }),
         };
-        let names = match host_list::expand(&record.name.value) {
+        let names = match hostlist::expand(&record.name.value) {
             Ok(names) => names,
             Err(error) => {
                 findings.error(&record.name.place, error.to_string(), "");

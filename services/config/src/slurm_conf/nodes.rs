@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use daybook_schemas::grammar::host_list;
+use daybook_schemas::grammar::hostlist;
 use daybook_schemas::node::NodeDefinition;
 use daybook_schemas::{Mebibytes, NodeName};
 
@@ -87,7 +87,7 @@ pub(crate) fn nodes(records: &[Record], findings: &mut Findings) -> Vec<Node> {
             }
         }
         for (first, names) in twice {
-            let names = host_list::fold(names.iter().map(String::as_str));
+            let names = hostlist::compress(names.iter().map(String::as_str));
             let what = format!("{names} is defined twice: here and at {first}");
             findings.error(&record.name.place, what, "keep one of the two definitions");
         }
@@ -106,7 +106,7 @@ fn refuse_addresses_of_default(record: &Record, findings: &mut Findings) {
 
 /// The nodes of one line.
 fn nodes_of(record: &Record, fields: &Fields, findings: &mut Findings) -> Vec<Node> {
-    let names = match host_list::expand(&record.name.value) {
+    let names = match hostlist::expand(&record.name.value) {
         Ok(names) if names.iter().any(|name| is_reserved(name)) => {
             let what = format!("{} names no node: ALL and DEFAULT are reserved", record.name.text());
             findings.error(&record.name.place, what, "give the node another name");
@@ -148,7 +148,7 @@ fn is_reserved(name: &str) -> bool {
 fn paired(pair: Option<&Pair>, names: &[String], findings: &mut Findings) -> Option<Vec<String>> {
     let pair = pair?;
     // IPv6 addresses and the like are no host lists; a single one is taken as it is.
-    let values = match host_list::expand(&pair.value) {
+    let values = match hostlist::expand(&pair.value) {
         Ok(values) => values,
         Err(_) if !pair.value.contains(['[', ',']) || pair.value.contains(':') => vec![pair.value.clone()],
         Err(error) => {
@@ -233,7 +233,9 @@ fn topology_of(record: &Record, fields: &Fields, findings: &mut Findings) -> Top
                     "CPUs={given} of {} is neither its sockets ({sockets}) nor its cores ({cores}) nor its threads ({threads})",
                     record.name.text()
                 ),
-                format!("CPUs={threads} is used; correct CPUs, or Sockets, CoresPerSocket and ThreadsPerCore"),
+                format!(
+                    "CPUs={threads} is used; correct CPUs, or Sockets, CoresPerSocket and ThreadsPerCore"
+                ),
             ),
         };
         findings.warning(place, what, remedy);

@@ -26,11 +26,7 @@ pub(crate) const PARAMETERS: &[Key] = &[
     not_needed("AccountingStoreFlags", "the log keeps scripts, environments and comments"),
     not_needed("AccountingStoreJobComment", "the log keeps comments"),
     no_effect_unless("AcctGatherEnergyType", &["acct_gather_energy/none"], "energy accounting by plugin"),
-    no_effect_unless(
-        "AcctGatherFilesystemType",
-        &["acct_gather_filesystem/none"],
-        "file system accounting",
-    ),
+    no_effect_unless("AcctGatherFilesystemType", &["acct_gather_filesystem/none"], "file system accounting"),
     no_effect_unless(
         "AcctGatherInfinibandType",
         &["acct_gather_infiniband/none"],
@@ -362,7 +358,9 @@ mod tests {
 
     #[test]
     fn tables_are_sorted_and_name_every_key_once() {
-        for table in [PARAMETERS, SCHEDULER_OPTIONS, super::super::nodes::KEYS, super::super::partitions::KEYS] {
+        for table in
+            [PARAMETERS, SCHEDULER_OPTIONS, super::super::nodes::KEYS, super::super::partitions::KEYS]
+        {
             let names: Vec<String> = table.iter().map(|key| key.name.to_ascii_lowercase()).collect();
             for pair in names.windows(2) {
                 assert!(pair[0] < pair[1], "{} stands before {}", pair[0], pair[1]);

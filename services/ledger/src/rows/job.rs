@@ -1,10 +1,11 @@
 use daybook_schemas::events::{ArrayTaskId, JobSubmitted};
-use daybook_schemas::job::{ArrayRequest, JobUser, ResourceRequest, TimeLimit};
+use daybook_schemas::job::{ArrayRequest, JobUser, MemoryRequest, ResourceRequest, TimeLimit};
 use daybook_schemas::{JobId, RunId, Seq, UtcMicros};
 use serde::{Deserialize, Serialize};
 
 use super::{JOBS, Row, SUBMISSIONS, Table};
 use crate::keys;
+use crate::store::ClusterRow;
 
 /// A job as it was submitted. Never changes; an array's tasks share that of their array.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,6 +24,9 @@ pub(crate) struct SubmissionRow {
     pub(crate) request: ResourceRequest,
     /// Resolved against the partition's default at the time.
     pub(crate) time_limit: TimeLimit,
+    /// The memory that counts where none is asked for: the partition's or the cluster's default at the time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) default_memory: Option<MemoryRequest>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) array: Option<ArrayRequest>,
     pub(crate) work_dir: String,
@@ -32,8 +36,12 @@ pub(crate) struct SubmissionRow {
 }
 
 impl SubmissionRow {
-    pub(crate) fn new(seq: Seq, at: UtcMicros, data: &JobSubmitted, time_limit: TimeLimit) -> SubmissionRow {
+    /// As submitted, with the defaults of the configuration of that time.
+    pub(crate) fn new(seq: Seq, at: UtcMicros, data: &JobSubmitted, cluster: &ClusterRow) -> SubmissionRow {
         let spec = &data.spec;
+        let partition = cluster.partitions.get(&spec.partition);
+        let default_time = partition.map_or(TimeLimit::Unlimited, |partition| partition.default_time);
+        let default_memory = partition.and_then(|partition| partition.default_memory).or(cluster.default_memory);
         SubmissionRow {
             seq,
             at,
@@ -44,7 +52,8 @@ impl SubmissionRow {
             partition: spec.partition.clone(),
             qos: spec.qos.clone(),
             request: spec.request.clone(),
-            time_limit,
+            time_limit: spec.time_limit.unwrap_or(default_time),
+            default_memory,
             array: spec.array.clone(),
             work_dir: spec.work_dir.clone(),
             submit_line: spec.submit_line.clone(),

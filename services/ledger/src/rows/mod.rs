@@ -13,7 +13,7 @@ pub(crate) use interval::{CpuInterval, GpuInterval, ShareInterval, Span};
 pub use interval::{NodeAct, NodeHistory, VoidAllocation};
 pub(crate) use job::{Hold, JobRow, Phase, SubmissionRow};
 pub(crate) use node::{NodeRow, OpenCpus, OpenGpu, Share};
-pub(crate) use record::{BatchStep, Changes, RecordKey, RecordRow, RunShare};
+pub(crate) use record::{BatchStep, RecordKey, RecordRow, RunShare};
 pub(crate) use run::RunRow;
 
 use serde::Serialize;

@@ -93,6 +93,19 @@ impl NodeRow {
         if missing { CapacityClass::Down } else { self.class() }
     }
 
+    /// GPUs that count as installed, with their index: those of the last registration, and those that the configuration
+    /// names in other places of the node.
+    pub(crate) fn named_gpus(&self) -> BTreeMap<GpuUuid, u32> {
+        let mut named = self.registered_gpus.clone().unwrap_or_default();
+        let taken: BTreeSet<u32> = named.values().copied().collect();
+        for (uuid, index) in &self.configured_gpus {
+            if !taken.contains(index) {
+                named.entry(uuid.clone()).or_insert(*index);
+            }
+        }
+        named
+    }
+
     /// The run that holds a GPU.
     pub(crate) fn holder(&self, uuid: &GpuUuid) -> Option<RunId> {
         self.shares.iter().find(|(_, share)| share.gpus.contains(uuid)).map(|(run, _)| *run)

@@ -163,9 +163,9 @@ impl RecordRow {
 
     /// The record rests on this commit too.
     pub(crate) fn rests_on(&mut self, seq: Seq) {
+        let is_full = self.evidence.len() >= EVIDENCE_MAX;
         match self.evidence.last_mut() {
-            Some(last) if *last == seq => {}
-            Some(last) if self.evidence.len() >= EVIDENCE_MAX => *last = seq,
+            Some(last) if *last == seq || is_full => *last = seq,
             _ => self.evidence.push(seq),
         }
     }

@@ -376,7 +376,8 @@ fn families() -> Vec<ColumnFamilyDescriptor> {
     blobs.set_min_blob_size(4 << 10);
     blobs.set_blob_compression_type(DBCompressionType::Lz4);
     vec![
-        ColumnFamilyDescriptor::new("default", Options::default()),
+        // RocksDB has it always; nothing is in it.
+        ColumnFamilyDescriptor::new("default", family(MIB, false)),
         ColumnFamilyDescriptor::new(STATE, family(16 * MIB, false)),
         ColumnFamilyDescriptor::new(DETAIL, family(16 * MIB, false)),
         ColumnFamilyDescriptor::new(IDS, ids),

@@ -14,7 +14,7 @@ use daybook_log::{Append, AppendError, EventLog};
 use daybook_schemas::{Commit, Fold, Seq, Subject};
 
 use super::opening::SmallDisk;
-use super::{STATE, child, open, quick_directory, read_all};
+use super::{STATE, child, open, read_all};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -189,7 +189,7 @@ fn count(told: &BTreeMap<String, String>, outcome: &str) -> usize {
 
 #[tokio::test]
 async fn a_write_that_fails_for_another_reason_is_survived_too() {
-    let place = quick_directory();
+    let place = tempfile::tempdir().unwrap();
     let dir = place.path().join("log");
     let (told, end) = outcomes(&mut child::command("append past a file size limit", &dir));
     assert!(count(&told, "unavailable") >= 4 && count(&told, "appended") > 40, "{told:?}");
@@ -200,7 +200,7 @@ async fn a_write_that_fails_for_another_reason_is_survived_too() {
 /// by strace, where there is one.
 #[tokio::test]
 async fn a_failed_sync_is_unknown_until_it_is_settled() {
-    let place = quick_directory();
+    let place = tempfile::tempdir().unwrap();
     for (case, failing) in ["when=40", "when=40..41", "when=60+50"].into_iter().enumerate() {
         let dir = place.path().join(format!("log{case}"));
         let mut strace = Command::new("strace");

@@ -4,7 +4,7 @@ use daybook_log::conformance::sample;
 use daybook_log::{Append, EventLog};
 use daybook_schemas::{Seq, Subject};
 
-use super::{STATE, copy_of, files_of, open, quick_directory, read_all};
+use super::{STATE, copy_of, files_of, open, read_all};
 
 const COMMITS: usize = 12;
 /// The last commits whose every byte is cut away in turn.
@@ -12,7 +12,7 @@ const CUT: usize = 3;
 
 #[tokio::test]
 async fn a_cut_at_any_byte_leaves_exactly_the_commits_in_front_of_it() {
-    let place = quick_directory();
+    let place = tempfile::tempdir().unwrap();
     let dir = place.path().join("log");
     drop(open(&dir));
     let log = open(&dir);

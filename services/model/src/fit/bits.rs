@@ -114,7 +114,9 @@ mod tests {
 
     #[test]
     fn a_set_counts_and_lists_what_was_put_in_whatever_its_length() {
-        for (count, last) in [(0, None), (1, Some(0)), (63, Some(62)), (64, Some(63)), (65, Some(64)), (130, Some(129))] {
+        for (count, last) in
+            [(0, None), (1, Some(0)), (63, Some(62)), (64, Some(63)), (65, Some(64)), (130, Some(129))]
+        {
             let bits = Bits::below(count);
             assert_eq!((bits.count(), bits.iter().last()), (count, last), "below {count}");
         }

@@ -131,7 +131,9 @@ impl<'a> Demand<'a> {
 
     fn memory_need(&self, asked: Option<MemoryRequest>) -> MemoryNeed {
         match asked {
-            Some(MemoryRequest::PerNode(Mebibytes(0)) | MemoryRequest::PerCpu(Mebibytes(0))) => MemoryNeed::Whole,
+            Some(MemoryRequest::PerNode(Mebibytes(0)) | MemoryRequest::PerCpu(Mebibytes(0))) => {
+                MemoryNeed::Whole
+            }
             Some(MemoryRequest::PerNode(amount)) => MemoryNeed::PerNode(amount.0),
             Some(MemoryRequest::PerCpu(amount)) => MemoryNeed::PerCpu(amount.0),
             Some(MemoryRequest::PerGpu(amount)) if self.wants_gpus() => MemoryNeed::PerGpu(amount.0),

@@ -50,7 +50,11 @@ impl Impossible {
 ///
 /// What breaks a limit of the partition is no matter of this function ([`partition_limit`]): such jobs are accepted
 /// and wait, unless `EnforcePartLimits` is set. Linear in the partition's nodes.
-pub fn could_ever_start(cluster: &Cluster, partition: &str, request: &ResourceRequest) -> Result<(), Impossible> {
+pub fn could_ever_start(
+    cluster: &Cluster,
+    partition: &str,
+    request: &ResourceRequest,
+) -> Result<(), Impossible> {
     let no_partition = || Impossible::NoPartition(partition.to_string());
     let configured = cluster.configured().ok_or_else(no_partition)?;
     let partition = cluster.partition(partition).ok_or_else(no_partition)?;
@@ -58,15 +62,20 @@ pub fn could_ever_start(cluster: &Cluster, partition: &str, request: &ResourceRe
     if let Some(unknown) = named.find(|name| !cluster.nodes().contains_key(*name)) {
         return Err(Impossible::NoNode(unknown.clone()));
     }
-    let known = |feature: &String| cluster.nodes().values().any(|node| node.definition.features.contains(feature));
+    let known =
+        |feature: &String| cluster.nodes().values().any(|node| node.definition.features.contains(feature));
     if let Some(unknown) = request.features.iter().find(|feature| !known(feature)) {
         return Err(Impossible::NoFeature(unknown.clone()));
     }
     if request.nodes_min == 0 || request.nodes_max.is_some_and(|most| most < request.nodes_min) {
         return Err(Impossible::NodeCount);
     }
-    let sites: Vec<Site<'_>> =
-        partition.nodes.iter().filter_map(|name| cluster.nodes().get(name)).map(|node| Site::unbroken(node)).collect();
+    let sites: Vec<Site<'_>> = partition
+        .nodes
+        .iter()
+        .filter_map(|name| cluster.nodes().get(name))
+        .map(|node| Site::unbroken(node))
+        .collect();
     let demand = Demand::new(request, partition, &configured.parameters);
     node_suffices(&sites, &demand)?;
     if node_or_cpu_limit(cluster, partition, request).is_some() {
@@ -118,7 +127,11 @@ pub fn partition_limit(
     node_or_cpu_limit(cluster, partition, request)
 }
 
-fn node_or_cpu_limit(cluster: &Cluster, partition: &PartitionDefinition, request: &ResourceRequest) -> Option<Reason> {
+fn node_or_cpu_limit(
+    cluster: &Cluster,
+    partition: &PartitionDefinition,
+    request: &ResourceRequest,
+) -> Option<Reason> {
     let nodes = u32::try_from(partition.nodes.len()).unwrap_or(u32::MAX);
     let required = u32::try_from(request.nodes_required.len()).unwrap_or(u32::MAX);
     let asked = request.nodes_min.max(required);

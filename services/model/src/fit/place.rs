@@ -69,7 +69,7 @@ fn on_one<'f>(
     let mut best: Option<(u32, u32, Share)> = None;
     for &at in order {
         let site = &sites[at];
-        let weight = site.node.definition.weight;
+        let weight = site.weight;
         if best.as_ref().is_some_and(|(lowest, ..)| *lowest < weight) {
             break;
         }
@@ -77,11 +77,11 @@ fn on_one<'f>(
             continue;
         }
         let Some(free) = free(at) else { continue };
-        let gpus_free = free.gpus.count();
-        if best.as_ref().is_some_and(|(_, fewest, _)| *fewest <= gpus_free) {
+        if site.tasks_max(&free, demand).is_none_or(|most| most < demand.tasks) {
             continue;
         }
-        if site.tasks_max(&free, demand).is_none_or(|most| most < demand.tasks) {
+        let gpus_free = free.gpus.count();
+        if best.as_ref().is_some_and(|(_, fewest, _)| *fewest <= gpus_free) {
             continue;
         }
         let Some(share) = cut(demand, site, at, &free, demand.tasks, &wanted) else { continue };
@@ -118,7 +118,7 @@ fn on_several<'f>(
         rooms.push(Room {
             site: at,
             order: site.node.order,
-            weight: site.node.definition.weight,
+            weight: site.weight,
             avoided: !demand.wants_gpus() && !site.gpus.is_empty(),
             required: demand.request.nodes_required.binary_search(name).is_ok(),
             tasks,
@@ -131,7 +131,8 @@ fn on_several<'f>(
     // A demand of exactly so many nodes takes the preferred ones. One that may spread takes large rooms first, for
     // few nodes. Where neither has enough tasks, or enough GPUs, the largest rooms decide.
     if demand.nodes_max != Some(demand.nodes_min) {
-        rooms.sort_by_key(|room| (!room.required, room.weight, room.avoided, Reverse(room.tasks), room.order));
+        rooms
+            .sort_by_key(|room| (!room.required, room.weight, room.avoided, Reverse(room.tasks), room.order));
     } else {
         rooms.sort_by_key(|room| !room.required);
     }
@@ -209,7 +210,9 @@ fn take_job_gpus<'a>(
 ) {
     let affords = |gpus: &GpuCounts<'_>| {
         let memory = match demand.memory {
-            MemoryNeed::PerGpu(amount) if demand.memory_is_consumed => amount.saturating_mul(u64::from(gpus.total())),
+            MemoryNeed::PerGpu(amount) if demand.memory_is_consumed => {
+                amount.saturating_mul(u64::from(gpus.total()))
+            }
             _ => 0,
         };
         site.has_gpus(free, gpus) && memory <= free.memory
@@ -243,7 +246,8 @@ fn cut(
     tasks: u32,
     wanted: &GpuCounts<'_>,
 ) -> Option<Share> {
-    let cpu_count = if demand.exclusive { free.cpu_count } else { tasks.saturating_mul(demand.cpus_per_task) };
+    let cpu_count =
+        if demand.exclusive { free.cpu_count } else { tasks.saturating_mul(demand.cpus_per_task) };
     if cpu_count > free.cpu_count {
         return None;
     }

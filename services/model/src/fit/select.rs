@@ -18,7 +18,11 @@ impl Site<'_> {
         let sockets = (0..definition.sockets.max(1)).map(|socket| -> Bits {
             (socket * per_socket..(socket + 1) * per_socket).filter(|cpu| free.cpus.contains(*cpu)).collect()
         });
-        let within = if definition.sockets > 1 { sockets.into_iter().find(|cpus| cpus.count() >= count) } else { None };
+        let within = if definition.sockets > 1 {
+            sockets.into_iter().find(|cpus| cpus.count() >= count)
+        } else {
+            None
+        };
         choose_cores(within.as_ref().unwrap_or(&free.cpus), count, threads)
     }
 
@@ -27,7 +31,8 @@ impl Site<'_> {
         let mut chosen = Bits::default();
         let mut rest = free.gpus.clone();
         for (name, count) in &wanted.typed {
-            let of_type = (0u32..).zip(self.gpus).filter(|(at, gpu)| rest.contains(*at) && gpu.gpu_type == *name);
+            let of_type =
+                (0u32..).zip(self.gpus).filter(|(at, gpu)| rest.contains(*at) && gpu.gpu_type == *name);
             let of_type: Bits = of_type.map(|(at, _)| at).take(*count as usize).collect();
             if of_type.count() < *count {
                 return None;
@@ -84,7 +89,11 @@ mod tests {
         for (free, count, given) in table {
             let set: daybook_schemas::grammar::index_set::IndexSet = free.parse().unwrap();
             let free_bits: Bits = set.iter().collect();
-            assert_eq!(choose_cores(&free_bits, count, 2).to_index_set().to_string(), given, "{count} of {free}");
+            assert_eq!(
+                choose_cores(&free_bits, count, 2).to_index_set().to_string(),
+                given,
+                "{count} of {free}"
+            );
         }
     }
 }

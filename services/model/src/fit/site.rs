@@ -13,6 +13,9 @@ pub struct Site<'a> {
     pub node: &'a Node,
     /// Its GPUs, in order of index.
     pub gpus: &'a [GpuDevice],
+    /// `Weight` and `CPUs` of its definition, at hand for the walks over all nodes.
+    pub(super) weight: u32,
+    pub(super) cpus: u32,
     /// Positions in `gpus` by type.
     kinds: Vec<(&'a str, Bits)>,
 }
@@ -69,7 +72,7 @@ impl<'a> Site<'a> {
             };
             kinds[at].1.insert(position as u32);
         }
-        Site { node, gpus, kinds }
+        Site { node, gpus, weight: node.definition.weight, cpus: node.definition.cpus, kinds }
     }
 
     fn kind(&self, gpu_type: &str) -> Option<&Bits> {
@@ -111,7 +114,11 @@ impl<'a> Site<'a> {
             cpus: share.cpus.to_index_set(),
             memory: Mebibytes(share.memory),
             gpus: gpus
-                .map(|gpu| AllocatedGpu { index: gpu.index, uuid: gpu.uuid.clone(), gpu_type: gpu.gpu_type.clone() })
+                .map(|gpu| AllocatedGpu {
+                    index: gpu.index,
+                    uuid: gpu.uuid.clone(),
+                    gpu_type: gpu.gpu_type.clone(),
+                })
                 .collect(),
             tasks: share.tasks,
         }
@@ -139,7 +146,7 @@ impl<'a> Site<'a> {
     /// The most tasks of a demand that this node could take; `None` where it cannot take any, or lacks what each
     /// node must give.
     pub fn tasks_max(&self, free: &Free, demand: &Demand<'_>) -> Option<u32> {
-        if free.cpu_count < demand.cpus_per_task || demand.exclusive && free.cpu_count < self.node.definition.cpus {
+        if free.cpu_count < demand.cpus_per_task || demand.exclusive && free.cpu_count < self.cpus {
             return None;
         }
         let mut most = free.cpu_count / demand.cpus_per_task;
@@ -181,7 +188,9 @@ impl<'a> Site<'a> {
                 let fixed = amount.saturating_mul(u64::from(demand.gpus_per_node.total()));
                 let rest = has(fixed).then(|| free.memory - fixed)?;
                 let each = amount.saturating_mul(u64::from(demand.gpus_per_task.total()));
-                Some(rest.checked_div(each).map_or(u32::MAX, |tasks| u32::try_from(tasks).unwrap_or(u32::MAX)))
+                Some(
+                    rest.checked_div(each).map_or(u32::MAX, |tasks| u32::try_from(tasks).unwrap_or(u32::MAX)),
+                )
             }
         }
     }

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use daybook_model::Cluster;
 use daybook_planner::{Cycle, Policy, plan};
 use daybook_schemas::events::{
-    Body, ClusterConfigured, JobCancelRequested, JobHeld, JobSubmitted, JobTarget, NodeRegistered, NodeUpdated,
-    RunEnded, RunNodeReleased,
+    Body, ClusterConfigured, JobCancelRequested, JobHeld, JobSubmitted, JobTarget, NodeRegistered,
+    NodeUpdated, RunEnded, RunNodeReleased,
 };
 use daybook_schemas::job::{JobSpec, JobUser, OpenMode, ResourceRequest, TimeLimit};
 use daybook_schemas::node::{
@@ -18,8 +18,8 @@ use daybook_schemas::node::{
 };
 use daybook_schemas::run::{EndCause, ExitStatus};
 use daybook_schemas::{
-    Actor, BlobHash, Commit, Event, EventId, GpuUuid, JobId, Mebibytes, NodeName, RunId, Seconds, Seq, Subject,
-    UtcMicros,
+    Actor, BlobHash, Commit, Event, EventId, GpuUuid, JobId, Mebibytes, NodeName, RunId, Seconds, Seq,
+    Subject, UtcMicros,
 };
 
 /// Where the scripts' time begins.
@@ -41,7 +41,8 @@ impl Simulation {
     pub fn say(&mut self, subject: Subject, body: impl Into<Body>) {
         let id = EventId::from(format!("test/{}", self.cluster.position()));
         let actor = Actor { name: "root".to_string(), uid: Some(0), ..Actor::service("test") };
-        let event = Event { id, source: "test".to_string(), time: self.now, actor, cause: None, body: body.into() };
+        let event =
+            Event { id, source: "test".to_string(), time: self.now, actor, cause: None, body: body.into() };
         self.commit(subject, vec![event]);
     }
 
@@ -90,7 +91,8 @@ impl Simulation {
     pub fn end(&mut self, run: RunId, exit: ExitStatus) {
         let Some(found) = self.cluster.runs().get(&run).cloned() else { panic!("there is no run {run}") };
         let node = found.nodes[0].node.clone();
-        let ended = RunEnded { run, node: node.clone(), cause: EndCause::Exited, exit, message: None, usage: None };
+        let ended =
+            RunEnded { run, node: node.clone(), cause: EndCause::Exited, exit, message: None, usage: None };
         self.say(Subject::Node(node), ended);
     }
 

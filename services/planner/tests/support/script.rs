@@ -16,10 +16,12 @@ use std::fmt::Write;
 use daybook_planner::Cycle;
 use daybook_schemas::JobId;
 use daybook_schemas::job::{
-    ArrayRequest, Dependencies, Dependency, DependencyKind, GpuRequest, GpuScope, JobSpec, JobState, MemoryRequest,
-    TimeLimit,
+    ArrayRequest, Dependencies, Dependency, DependencyKind, GpuRequest, GpuScope, JobSpec, JobState,
+    MemoryRequest, TimeLimit,
 };
-use daybook_schemas::node::{ClusterParameters, NodeDefinition, NodeUpdateState, PartitionDefinition, PartitionState};
+use daybook_schemas::node::{
+    ClusterParameters, NodeDefinition, NodeUpdateState, PartitionDefinition, PartitionState,
+};
 use daybook_schemas::run::ExitStatus;
 use daybook_schemas::{Mebibytes, NodeName};
 
@@ -62,10 +64,10 @@ pub fn run(text: &str) -> String {
 }
 
 /// `key=value` words, and words without a value.
-struct Options<'a>(Vec<(&'a str, &'a str)>);
+pub struct Options<'a>(pub Vec<(&'a str, &'a str)>);
 
 impl<'a> Options<'a> {
-    fn get(&mut self, key: &str) -> Option<&'a str> {
+    pub fn get(&mut self, key: &str) -> Option<&'a str> {
         let at = self.0.iter().position(|(name, _)| *name == key)?;
         Some(self.0.remove(at).1)
     }
@@ -190,7 +192,8 @@ impl Script {
             spec.dependencies = Some(Dependencies { conditions: vec![condition], any: false });
         }
         if let Some(array) = options.get("array") {
-            let (tasks, most) = array.split_once('%').map_or((array, None), |(tasks, most)| (tasks, Some(most)));
+            let (tasks, most) =
+                array.split_once('%').map_or((array, None), |(tasks, most)| (tasks, Some(most)));
             let running_max = most.map(|most| most.parse().unwrap());
             spec.array = Some(ArrayRequest { tasks: tasks.parse().unwrap(), running_max });
         }
@@ -238,7 +241,7 @@ impl Script {
     }
 }
 
-fn set_request(spec: &mut JobSpec, options: &mut Options<'_>) {
+pub fn set_request(spec: &mut JobSpec, options: &mut Options<'_>) {
     let request = &mut spec.request;
     if let Some(nodes) = options.get("N") {
         let (least, most) = nodes.split_once('-').unwrap_or((nodes, nodes));
@@ -260,7 +263,8 @@ fn set_request(spec: &mut JobSpec, options: &mut Options<'_>) {
     request.memory = request.memory.or(amount(options.number("mem_per_gpu")).map(MemoryRequest::PerGpu));
     for (key, scope) in [("gres", GpuScope::Node), ("gpus", GpuScope::Job), ("gpt", GpuScope::Task)] {
         for wish in options.list(key) {
-            let (gpu_type, count) = wish.split_once(':').map_or((None, wish), |(name, count)| (Some(name), count));
+            let (gpu_type, count) =
+                wish.split_once(':').map_or((None, wish), |(name, count)| (Some(name), count));
             let (gpu_type, count) = (gpu_type.map(str::to_string), count.parse().unwrap());
             request.gpus.push(GpuRequest { scope, gpu_type, count });
         }
@@ -275,17 +279,21 @@ fn set_request(spec: &mut JobSpec, options: &mut Options<'_>) {
 pub fn describe(cycle: &Cycle) -> String {
     let mut out = String::new();
     for start in &cycle.starts {
-        let task = start.array.map(|task| format!(" (task {}_{})", task.array_job, task.task)).unwrap_or_default();
+        let task =
+            start.array.map(|task| format!(" (task {}_{})", task.array_job, task.task)).unwrap_or_default();
         writeln!(out, "  start {}{task}", start.run).unwrap();
         for share in &start.nodes {
-            write!(out, "    {} cpus {} tasks {} mem {}", share.node, share.cpus, share.tasks, share.memory).unwrap();
-            let gpus: Vec<String> = share.gpus.iter().map(|gpu| format!("{}:{}", gpu.gpu_type, gpu.index)).collect();
+            write!(out, "    {} cpus {} tasks {} mem {}", share.node, share.cpus, share.tasks, share.memory)
+                .unwrap();
+            let gpus: Vec<String> =
+                share.gpus.iter().map(|gpu| format!("{}:{}", gpu.gpu_type, gpu.index)).collect();
             writeln!(out, "{}{}", if gpus.is_empty() { "" } else { " gpus " }, gpus.join(",")).unwrap();
         }
     }
     for change in &cycle.reasons {
         let separator = if change.detail.is_empty() { "" } else { ", " };
-        writeln!(out, "  reason {} {}{separator}{}", change.job, change.reason.word(), change.detail).unwrap();
+        writeln!(out, "  reason {} {}{separator}{}", change.job, change.reason.word(), change.detail)
+            .unwrap();
     }
     for planned in &cycle.reservations {
         let nodes: Vec<&str> = planned.nodes.iter().map(NodeName::as_str).collect();
@@ -293,7 +301,8 @@ pub fn describe(cycle: &Cycle) -> String {
         writeln!(out, "  protect {} at +{after} on {}", planned.job, nodes.join(",")).unwrap();
     }
     for finished in &cycle.finished {
-        writeln!(out, "  finish {} {} {}", finished.job, finished.state.word(), finished.reason.word()).unwrap();
+        writeln!(out, "  finish {} {} {}", finished.job, finished.state.word(), finished.reason.word())
+            .unwrap();
     }
     if cycle.bounded {
         writeln!(out, "  bounded after {} jobs", cycle.jobs_considered).unwrap();

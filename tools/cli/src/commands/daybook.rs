@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use super::{COMMANDS, DAYBOOK_VERSION, SLURM_VERSION, links, scontrol};
+use super::{COMMANDS, DAYBOOK_VERSION, SLURM_VERSION, check, links, scontrol};
 use crate::say;
 
 /// A GPU-cluster scheduler whose every fact is an event in a log.
@@ -21,6 +21,9 @@ enum What {
     Check {
         /// The directory with slurm.conf, gres.conf and daybook.toml, where they exist
         directory: PathBuf,
+        /// Print the faults as JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Make the Slurm-named commands in a directory, as links to this program
     Links {
@@ -53,10 +56,7 @@ pub fn run(arguments: &[String]) -> u8 {
     let words = std::iter::once("daybook").chain(arguments.iter().map(String::as_str));
     match Daybook::try_parse_from(words) {
         Ok(parsed) => match parsed.what {
-            What::Check { directory } => {
-                let _ = directory;
-                1
-            }
+            What::Check { directory, json } => check::run(&directory, json),
             What::Links { directory } => links::run(&directory),
             What::Ping => scontrol::ping(),
             What::Help { command } => help(command.as_deref()),

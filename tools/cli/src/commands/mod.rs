@@ -1,9 +1,13 @@
 //! The commands, one file each, and the table of them. The next one is a file and a line in [`COMMANDS`].
 
-//pub mod check;
+pub mod check;
 pub mod daybook;
+pub mod events;
 pub mod json;
 pub mod links;
+pub mod sacct;
+#[cfg(test)]
+mod sample;
 pub mod sbatch;
 pub mod scancel;
 pub mod scontrol;
@@ -61,7 +65,15 @@ impl Command {
 }
 
 /// Every command. Those with Slurm's names are also run by the program's own name.
-pub const COMMANDS: &[&Command] = &[&sbatch::COMMAND, &scancel::COMMAND, &scontrol::COMMAND];
+pub const COMMANDS: &[&Command] = &[
+    &events::COMMAND,
+    &sacct::COMMAND,
+    &sbatch::COMMAND,
+    &scancel::COMMAND,
+    &scontrol::COMMAND,
+    &sinfo::COMMAND,
+    &squeue::COMMAND,
+];
 
 /// The names under which the program may be called, other than `daybook`; `daybook links` makes them.
 pub const SLURM_NAMES: &[&str] = &["sbatch", "squeue", "scancel", "sinfo", "scontrol", "sacct"];

@@ -1,7 +1,14 @@
-//! Notations of a job's options, read into what the interface takes.
+//! Notations that only the client reads; those that others read too are in `daybook_schemas::grammar`.
 
-pub mod array;
-pub mod dependency;
 pub mod features;
-pub mod gpus;
 pub mod node_count;
+
+use daybook_schemas::grammar::dependency::InvalidDependency;
+
+/// Slurm's sentence for dependencies that cannot be read.
+pub fn dependency_refusal(fault: &InvalidDependency) -> &'static str {
+    match fault {
+        InvalidDependency::NotSupported(_) => "Requested operation not supported on this system",
+        InvalidDependency::Unreadable(_) | InvalidDependency::TooMany => "Job dependency problem",
+    }
+}

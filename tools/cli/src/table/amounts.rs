@@ -1,39 +1,4 @@
-//! Lengths of time and amounts of memory, in Slurm's two ways of writing each.
-
-use std::fmt::Write as _;
-
-/// `0:16`, `30:00`, `1:00:00`, `2-00:00:00`: squeue's and sinfo's form of a length of time.
-pub fn short_duration(seconds: u64, out: &mut String) {
-    let (days, hours, minutes, rest) = split(seconds);
-    let _ = match (days, hours) {
-        (0, 0) => write!(out, "{minutes}:{rest:02}"),
-        (0, _) => write!(out, "{hours}:{minutes:02}:{rest:02}"),
-        _ => write!(out, "{days}-{hours:02}:{minutes:02}:{rest:02}"),
-    };
-}
-
-/// `00:00:16`, `01:00:00`, `2-00:00:00`: scontrol's and sacct's form.
-pub fn long_duration(seconds: u64) -> String {
-    let (days, hours, minutes, rest) = split(seconds);
-    match days {
-        0 => format!("{hours:02}:{minutes:02}:{rest:02}"),
-        _ => format!("{days}-{hours:02}:{minutes:02}:{rest:02}"),
-    }
-}
-
-/// `00:00.018`, and without a fraction or from an hour on `00:00:02`: sacct's form of CPU time.
-pub fn cpu_time(microseconds: u64) -> String {
-    let (days, hours, minutes, rest) = split(microseconds / 1_000_000);
-    let fraction = microseconds % 1_000_000;
-    match (days, hours) {
-        (0, 0) if fraction > 0 => format!("{minutes:02}:{rest:02}.{:03}", fraction / 1000),
-        _ => long_duration(microseconds / 1_000_000),
-    }
-}
-
-fn split(seconds: u64) -> (u64, u64, u64, u64) {
-    (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60)
-}
+//! Amounts of memory, in the unit that fits or that is asked for.
 
 /// Units of memory, each 1,024 of the one before. The first are bytes.
 const UNITS: [&str; 7] = ["", "K", "M", "G", "T", "P", "E"];
@@ -121,35 +86,6 @@ pub fn tres(text: &str, form: MemoryUnits) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn durations_have_a_short_and_a_long_form() {
-        for (seconds, short, long) in [
-            (0, "0:00", "00:00:00"),
-            (16, "0:16", "00:00:16"),
-            (1_800, "30:00", "00:30:00"),
-            (3_600, "1:00:00", "01:00:00"),
-            (172_800, "2-00:00:00", "2-00:00:00"),
-            (90_061, "1-01:01:01", "1-01:01:01"),
-        ] {
-            let mut out = String::new();
-            short_duration(seconds, &mut out);
-            assert_eq!((out.as_str(), long_duration(seconds).as_str()), (short, long));
-        }
-    }
-
-    #[test]
-    fn cpu_time_shows_thousandths_below_an_hour() {
-        for (microseconds, text) in [
-            (18_000, "00:00.018"),
-            (0, "00:00:00"),
-            (2_000_000, "00:00:02"),
-            (61_500_000, "01:01.500"),
-            (3_600_500_000, "01:00:00"),
-        ] {
-            assert_eq!(cpu_time(microseconds), text);
-        }
-    }
 
     #[test]
     fn memory_takes_the_unit_that_leaves_halves() {

@@ -97,7 +97,7 @@ impl Instants {
     }
 
     fn write_pattern(&self, pattern: &str, instant: Timestamp, out: &mut String) {
-        let local = jiff::Zoned::new(instant, self.zone.clone());
+        let local = instant.to_zoned_datetime(self.zone.clone());
         match jiff::fmt::strtime::format(pattern, &local) {
             Ok(text) => out.push_str(&text),
             Err(_) => out.push_str(pattern),

@@ -2,7 +2,7 @@
 //!
 //! - [`put`]: one cell of a column.
 //! - [`format`]: the notations of `-o` (`%.18i %P`) and `-O` (`JobID:8,Name`).
-//! - [`amounts`]: lengths of time and amounts of memory.
+//! - [`amounts`]: amounts of memory.
 //! - [`instants`]: points in time, local, in the form that `SLURM_TIME_FORMAT` asks for.
 //! - [`natural`]: names in the order of their numbers.
 

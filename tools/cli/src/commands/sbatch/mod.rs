@@ -13,7 +13,6 @@ mod wait;
 mod wishes;
 
 use daybook_schemas::api::{ApiError, SubmitAnswer};
-use jiff::ZonedDateTime;
 
 use super::Command;
 use crate::client::{CallError, Client, Unreachable};
@@ -104,7 +103,7 @@ fn submit(line: &options::CommandLine, arguments: &[String]) -> Result<u8, Stop>
 fn surroundings() -> Result<Surroundings, Fault> {
     let work_dir = std::env::current_dir()
         .map_err(|error| Fault::refused(format!("the current directory cannot be found: {error}")))?;
-    Ok(Surroundings { now: ZonedDateTime::now(), work_dir, is_root: people::own_uid() == 0 })
+    Ok(Surroundings { work_dir, is_root: people::own_uid() == 0 })
 }
 
 fn find_script(line: &options::CommandLine, around: &Surroundings) -> Result<Script, Fault> {

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use daybook_schemas::grammar::{duration, host_list, memory};
+use daybook_schemas::grammar::gres::{self, GresCount};
+use daybook_schemas::grammar::{array, dependency, duration, hostlist, memory};
 use daybook_schemas::job::{
     ArrayRequest, Dependencies, GpuRequest, GpuScope, JobUser, MemoryRequest, OpenMode, TimeLimit,
 };
 use daybook_schemas::{NodeName, UtcMicros};
-use jiff::ZonedDateTime;
 
 use super::fault::Fault;
-use crate::notation::{array, dependency, features, gpus, node_count};
+use crate::notation::{dependency_refusal, features, node_count};
 use crate::options::Given;
 use crate::{people, times};
 
@@ -67,7 +67,6 @@ pub struct Wishes {
 
 /// What values are read against.
 pub struct Surroundings {
-    pub now: ZonedDateTime,
     /// Where sbatch was called.
     pub work_dir: PathBuf,
     pub is_root: bool,
@@ -91,16 +90,16 @@ impl Wishes {
         let text = || Some(value.to_string());
         match name {
             "account" => self.account = text(),
-            "array" => self.array = array::parse(value).map_err(Fault::submission)?,
+            "array" => self.array = array::parse(value).map_err(|_| Fault::submission("Invalid job array specification"))?,
             "begin" => {
-                let begin = times::parse(value, &around.now);
+                let begin = times::parse_future(value);
                 self.begin = Some(begin.map_err(|error| Fault::invalid(name).after(error.to_string()))?);
             }
             "chdir" => self.chdir = Some(around.work_dir.join(value)),
             "comment" => self.comment = text(),
             "constraint" => self.features = read_features(value)?,
             "dependency" => {
-                let read = dependency::parse(value).map_err(Fault::submission)?;
+                let read = dependency::parse(value).map_err(|fault| Fault::submission(dependency_refusal(&fault)))?;
                 self.dependencies = Some(read).filter(|read| !read.conditions.is_empty());
             }
             "error" => self.std_err = text(),
@@ -153,7 +152,7 @@ impl Wishes {
             "mem-per-gpu" => self.memory = Some(MemoryRequest::PerGpu(read_memory(name, value)?)),
             "gres" => {
                 let invalid = |_| Fault::refused("Invalid generic resource (gres) specification");
-                self.gres = gpus::parse_gres(value).map_err(invalid)?;
+                self.gres = requests(gres::parse_gres(value).map_err(invalid)?, GpuScope::Node);
             }
             "gpus" => self.gpus = read_gpus(name, value, GpuScope::Job)?,
             "gpus-per-node" => self.gpus_per_node = read_gpus(name, value, GpuScope::Node)?,
@@ -171,11 +170,16 @@ fn read_number(name: &str, value: &str) -> Result<u32, Fault> {
 }
 
 fn read_memory(name: &str, value: &str) -> Result<daybook_schemas::Mebibytes, Fault> {
-    memory::parse(value).map_err(|_| Fault::invalid(name))
+    memory::parse_mebibytes(value).map_err(|_| Fault::invalid(name))
 }
 
 fn read_gpus(name: &str, value: &str, scope: GpuScope) -> Result<Vec<GpuRequest>, Fault> {
-    gpus::parse_counts(value, scope).map_err(|_| Fault::invalid(name))
+    Ok(requests(gres::parse_gpus(value).map_err(|_| Fault::invalid(name))?, scope))
+}
+
+/// The wishes of counts; 0 GPUs are no wish.
+fn requests(counts: Vec<GresCount>, scope: GpuScope) -> Vec<GpuRequest> {
+    counts.into_iter().filter_map(|count| count.into_request(scope)).collect()
 }
 
 fn read_features(value: &str) -> Result<Vec<String>, Fault> {
@@ -199,7 +203,7 @@ fn read_nodes(value: &str, work_dir: &Path) -> Result<Vec<NodeName>, Fault> {
     } else {
         value.to_string()
     };
-    let names = host_list::expand(&text).map_err(|_| Fault::submission("Invalid node name specified"))?;
+    let names = hostlist::expand(&text).map_err(|_| Fault::submission("Invalid node name specified"))?;
     let mut names: Vec<NodeName> = names.into_iter().map(NodeName::from).collect();
     names.sort();
     names.dedup();

@@ -7,13 +7,13 @@ use std::io::BufRead as _;
 use daybook_schemas::api::{
     ApiError, CancelRequest, Changed, ErrorCode, JobColumn, JobFilter, JobQuery, JobSelector, JobTable,
 };
-use daybook_schemas::grammar::{host_list, job_id};
+use daybook_schemas::grammar::{hostlist, job_id, signal};
 use daybook_schemas::job::JobState;
 
 use super::Command;
 use crate::client::{CallError, Client, Unreachable};
 use crate::options::{self, Given, Order};
-use crate::{people, say, signals};
+use crate::{people, say};
 
 pub const COMMAND: Command = Command {
     name: "scancel",
@@ -113,12 +113,12 @@ fn read_wish<'a>(given: impl Iterator<Item = &'a Given>, operands: &[String]) ->
                 filter.uids = vec![uid];
             }
             "nodelist" => {
-                filter.nodes = host_list::expand(&value).map_err(|cause| error(cause.to_string()))?;
+                filter.nodes = hostlist::expand(&value).map_err(|cause| error(cause.to_string()))?;
             }
             "state" => filter.states = read_states(&value)?,
             "signal" => {
                 let unknown = || vec![format!("Unknown job signal: {value}")];
-                wish.signal = Some(signals::parse(&value).ok_or_else(unknown)?);
+                wish.signal = Some(signal::parse(&value).map_err(|_| unknown())?);
             }
             "batch" | "full" => wish.batch = true,
             "interactive" => wish.ask = true,
@@ -132,7 +132,7 @@ fn read_wish<'a>(given: impl Iterator<Item = &'a Given>, operands: &[String]) ->
         if operand.contains('.') {
             return Err(error(format!("{operand}: cancelling steps is not supported by daybook yet")));
         }
-        let selector = job_id::parse(operand).map_err(|_| error(format!("Invalid job id {operand}")))?;
+        let selector = job_id::parse_selector(operand).map_err(|_| error(format!("Invalid job id {operand}")))?;
         wish.filter.jobs.push(selector);
     }
     Ok(wish)
@@ -204,7 +204,7 @@ fn cancel_asking(client: &mut Client, wish: &Wish) -> u8 {
         if !is_agreed() {
             continue;
         }
-        match job_id::parse(&id) {
+        match job_id::parse_selector(&id) {
             Ok(selector) => agreed.push(selector),
             Err(cause) => {
                 say::error("scancel", format!("the daemon's answer cannot be understood: {cause}"));

@@ -64,7 +64,7 @@ fn jobs_and_act(path: &str, arguments: &[String], hold: bool, is_hold: bool) -> 
             Some(name) => names.push(name.to_string()),
             None => {
                 for id in job_id::split_list(argument) {
-                    by_id.push(job_id::parse(id).map_err(|_| Failure::NoJobId(id.to_string()))?);
+                    by_id.push(job_id::parse_selector(id).map_err(|_| Failure::NoJobId(id.to_string()))?);
                 }
             }
         }
@@ -113,7 +113,7 @@ fn jobs_of_names(client: &mut Client, names: Vec<String>) -> Result<Vec<JobSelec
     };
     let table: JobTable = client.post("/v1/jobs/query", &query)?;
     let ids =
-        table.rows.iter().filter_map(|row| row.first()).filter_map(|id| job_id::parse(&id.to_string()).ok());
+        table.rows.iter().filter_map(|row| row.first()).filter_map(|id| job_id::parse_selector(&id.to_string()).ok());
     let ids: Vec<JobSelector> = ids.collect();
     if ids.is_empty() { Err(Failure::NoJobId(names.join(","))) } else { Ok(ids) }
 }

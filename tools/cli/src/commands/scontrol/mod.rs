@@ -3,6 +3,7 @@
 mod jobs;
 mod keyword;
 mod ping;
+mod show;
 mod table;
 mod update;
 mod update_job;
@@ -39,6 +40,8 @@ pub struct Flags {
     pub details: u8,
     /// `-F`: nodes in state FUTURE too.
     pub future: bool,
+    /// `--json`: as JSON.
+    pub json: bool,
     /// `-o`: one line for each thing.
     pub one_line: bool,
     /// `-Q`: no messages about what is not so.
@@ -57,6 +60,7 @@ fn run(arguments: &[String]) -> u8 {
             "hide" => flags.all = false,
             "details" => flags.details = flags.details.saturating_add(1),
             "future" => flags.future = true,
+            "json" => flags.json = true,
             "oneliner" => flags.one_line = true,
             "quiet" => flags.quiet = true,
             "verbose" => {
@@ -76,11 +80,7 @@ fn run(arguments: &[String]) -> u8 {
         return 1;
     };
     match keyword::find(word) {
-        Some(Keyword::Show) => {
-            let _ = (flags, rest);
-            say::error("scontrol", "show is not supported by daybook yet");
-            1
-        }
+        Some(Keyword::Show) => show::run(flags, rest),
         Some(Keyword::Hold) => jobs::hold(word, rest, false),
         Some(Keyword::UserHold) => jobs::hold(word, rest, true),
         Some(Keyword::Release) => jobs::release(word, rest),

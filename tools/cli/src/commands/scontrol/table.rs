@@ -9,6 +9,7 @@ pub const OPTIONS: &[Opt] = &[
     Opt::new(Some('F'), "future", Takes::Nothing, "show nodes in state FUTURE too"),
     options::HELP,
     Opt::new(None, "hide", Takes::Nothing, "do not show hidden partitions (so unless --all)"),
+    Opt::new(None, "json", Takes::Nothing, "show: the things as JSON"),
     Opt::refused(None, "local", Takes::Nothing),
     Opt::new(Some('o'), "oneliner", Takes::Nothing, "show each thing on one line"),
     Opt::new(Some('Q'), "quiet", Takes::Nothing, "leave out messages that are no errors"),

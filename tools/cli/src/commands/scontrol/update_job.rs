@@ -5,13 +5,12 @@ use std::ops::ControlFlow;
 use daybook_schemas::NodeName;
 use daybook_schemas::api::{Changed, JobSelector, JobUpdateRequest, JobView};
 use daybook_schemas::events::JobUpdated;
-use daybook_schemas::grammar::{duration, host_list, job_id, memory};
-use daybook_schemas::job::{MemoryRequest, ResourceRequest, TimeLimit};
-use jiff::ZonedDateTime;
+use daybook_schemas::grammar::{dependency, duration, gres, hostlist, job_id, memory};
+use daybook_schemas::job::{GpuScope, MemoryRequest, ResourceRequest, TimeLimit};
 
 use super::update::{Setting, unknown};
 use crate::client::{CallError, Client};
-use crate::notation::{dependency, features, gpus, node_count};
+use crate::notation::{dependency_refusal, features, node_count};
 use crate::{say, times};
 
 /// Settings of a job that Slurm has and Daybook has not yet.
@@ -67,7 +66,7 @@ pub fn run(settings: &[Setting]) -> u8 {
         match key.as_str() {
             "jobid" | "job" => {
                 for id in job_id::split_list(value) {
-                    match job_id::parse(id) {
+                    match job_id::parse_selector(id) {
                         Ok(selector) => ids.push(selector),
                         Err(_) => {
                             say::line(format!("Invalid job id specified for job {id}"));
@@ -194,7 +193,7 @@ impl Subject<'_> {
             "account" => change.account = text(),
             "timelimit" => change.time_limit = Some(self.time_limit(value)?),
             "starttime" | "eligibletime" => {
-                let begin = times::parse(value, &ZonedDateTime::now()).map_err(|error| {
+                let begin = times::parse_future(value).map_err(|error| {
                     say::line(error.to_string());
                     1
                 })?;
@@ -203,7 +202,7 @@ impl Subject<'_> {
             "nice" => change.nice = Some(value.parse().map_err(|_| self.invalid("Invalid nice value"))?),
             "requeue" => change.requeue = Some(self.yes_or_no("Requeue", value)?),
             "dependency" => {
-                change.dependencies = Some(dependency::parse(value).map_err(|what| self.invalid(what))?)
+                change.dependencies = Some(dependency::parse(value).map_err(|fault| self.invalid(dependency_refusal(&fault)))?)
             }
             "arraytaskthrottle" => change.array_running_max = Some(self.number("ArrayTaskThrottle", value)?),
             _ => return Ok(ControlFlow::Continue(())),
@@ -252,7 +251,8 @@ impl Subject<'_> {
             "excnodelist" => request.nodes_excluded = self.nodes(value)?,
             "gres" | "trespernode" => {
                 let invalid = "Invalid generic resource (gres) specification";
-                request.gpus = gpus::parse_gres(value).map_err(|_| self.invalid(invalid))?;
+                let counts = gres::parse_gres(value).map_err(|_| self.invalid(invalid))?;
+                request.gpus = counts.into_iter().filter_map(|one| one.into_request(GpuScope::Node)).collect();
             }
             _ => return Err(unknown(key, value)),
         }
@@ -311,11 +311,11 @@ impl Subject<'_> {
     }
 
     fn memory(&self, value: &str) -> Result<daybook_schemas::Mebibytes, u8> {
-        memory::parse(value).map_err(|error| self.invalid(&error.to_string()))
+        memory::parse_mebibytes(value).map_err(|error| self.invalid(&error.to_string()))
     }
 
     fn nodes(&self, value: &str) -> Result<Vec<NodeName>, u8> {
-        let names = host_list::expand(value).map_err(|_| self.invalid("Invalid node name specified"))?;
+        let names = hostlist::expand(value).map_err(|_| self.invalid("Invalid node name specified"))?;
         let mut names: Vec<NodeName> = names.into_iter().map(NodeName::from).collect();
         names.sort();
         names.dedup();

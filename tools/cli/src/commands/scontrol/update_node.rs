@@ -2,7 +2,7 @@
 
 use daybook_schemas::NodeName;
 use daybook_schemas::api::{Changed, NodeUpdateRequest};
-use daybook_schemas::grammar::host_list;
+use daybook_schemas::grammar::hostlist;
 use daybook_schemas::node::NodeUpdateState;
 
 use super::update::{Setting, unknown};
@@ -69,7 +69,7 @@ fn request(settings: &[Setting]) -> Result<NodeUpdateRequest, u8> {
     let (mut state, mut reason) = (None, None);
     for (key, value) in settings {
         match key.as_str() {
-            "nodename" | "node" => match host_list::expand(value) {
+            "nodename" | "node" => match hostlist::expand(value) {
                 Ok(names) => nodes.extend(names.into_iter().map(NodeName::from)),
                 Err(_) => {
                     say::line("slurm_update error: Invalid node name specified");

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use daybook_schemas::api::NodeView;
+use daybook_schemas::grammar::duration::format_run_time_squeue;
 use daybook_schemas::job::TimeLimit;
 use daybook_schemas::node::{PartitionDefinition, PartitionState};
 
 use super::lines::Line;
 use super::{gres, state};
-use crate::table::amounts;
 use crate::table::instants::Instants;
 
 /// What a field says about a line's nodes.
@@ -90,7 +90,7 @@ fn size(line: &Line<'_>, out: &mut String, of: impl Fn(&NodeView) -> u64) {
 
 fn limit(limit: TimeLimit, out: &mut String) {
     match limit {
-        TimeLimit::Minutes(minutes) => amounts::short_duration(u64::from(minutes) * 60, out),
+        TimeLimit::Minutes(minutes) => out.push_str(&format_run_time_squeue(u64::from(minutes) * 60)),
         TimeLimit::Unlimited => out.push_str("infinite"),
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use daybook_schemas::api::{NodeView, PartitionView};
-use daybook_schemas::grammar::host_list;
+use daybook_schemas::grammar::hostlist;
 
 use super::fields::{Field, Kind};
 use super::state;
@@ -30,7 +30,7 @@ impl<'a> Line<'a> {
 
     /// `gpu[01-02],node01`
     pub fn node_list(&self) -> String {
-        host_list::fold(self.nodes.iter().map(|node| node.definition.name.as_str()))
+        hostlist::compress(self.nodes.iter().map(|node| node.definition.name.as_str()))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use daybook_schemas::api::{NodeView, PartitionView};
-use daybook_schemas::grammar::host_list;
+use daybook_schemas::grammar::hostlist;
 
 use super::fields::{self, Field};
 use super::lines::{self, Grouping, Key};
@@ -164,7 +164,7 @@ fn seconds(text: &str) -> Result<Duration, u8> {
 }
 
 fn nodes(text: &str) -> Result<Vec<String>, u8> {
-    host_list::expand(text).map_err(|error| {
+    hostlist::expand(text).map_err(|error| {
         say::error("sinfo", error.to_string());
         1
     })

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use daybook_schemas::api::JobColumn;
+use daybook_schemas::grammar::duration::format_run_time_squeue;
 use daybook_schemas::job::JobState;
 
 use super::rows::Row;
@@ -131,7 +132,7 @@ fn reason_or_nodes(row: &Row<'_>, _: &Instants, out: &mut String) {
 
 fn time_limit(row: &Row<'_>, _: &Instants, out: &mut String) {
     match row.integer(JobColumn::TimeLimit) {
-        Some(minutes) => amounts::short_duration(minutes.unsigned_abs() * 60, out),
+        Some(minutes) => out.push_str(&format_run_time_squeue(minutes.unsigned_abs() * 60)),
         None => out.push_str("UNLIMITED"),
     }
 }
@@ -140,7 +141,7 @@ fn time_left(row: &Row<'_>, _: &Instants, out: &mut String) {
     match row.integer(JobColumn::TimeLimit) {
         Some(minutes) => {
             let left = minutes * 60 - row.integer(JobColumn::TimeUsed).unwrap_or(0);
-            amounts::short_duration(u64::try_from(left).unwrap_or(0), out);
+            out.push_str(&format_run_time_squeue(u64::try_from(left).unwrap_or(0)));
         }
         None => out.push_str("UNLIMITED"),
     }
@@ -220,7 +221,7 @@ pub const FIELDS: &[Field] = {
         field('L', "TimeLeft", "TIME_LEFT", &[TimeLimit, TimeUsed], time_left),
         field('m', "MinMemory", "MIN_MEMORY", &[MinMemory], memory),
         field('M', "TimeUsed", "TIME", &[TimeUsed], |r, _, o| {
-            amounts::short_duration(u64::try_from(r.integer(TimeUsed).unwrap_or(0)).unwrap_or(0), o);
+            o.push_str(&format_run_time_squeue(u64::try_from(r.integer(TimeUsed).unwrap_or(0)).unwrap_or(0)));
         }),
         field('n', "ReqNodes", "REQ_NODES", &[RequiredNodes], |r, _, o| text_or(r, RequiredNodes, "", o)),
         field('N', "NodeList", "NODELIST", &[NodeList], |r, _, o| text_or(r, NodeList, "", o)),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use daybook_schemas::api::JobFilter;
-use daybook_schemas::grammar::{host_list, job_id};
+use daybook_schemas::grammar::{hostlist, job_id};
 use daybook_schemas::job::JobState;
 
 use super::fields::{self, Field};
@@ -157,7 +157,7 @@ fn jobs(text: &str) -> Result<Vec<daybook_schemas::api::JobSelector>, u8> {
 }
 
 fn nodes(text: &str) -> Result<Vec<String>, u8> {
-    host_list::expand(text).map_err(|_| {
+    hostlist::expand(text).map_err(|_| {
         say::error("squeue", format!("Invalid node name {text}"));
         1
     })

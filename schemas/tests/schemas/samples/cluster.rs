@@ -1,0 +1,180 @@
+use daybook_schemas::events::{
+    ClusterConfigured, ConfigurationSource, LogVersionBarrier, NodeRegistered, NodeUpdated,
+};
+use daybook_schemas::job::{MemoryRequest, TimeLimit};
+use daybook_schemas::node::{
+    ClusterParameters, GpuDevice, InitialNodeState, NodeDefinition, NodeUpdateState, PartitionDefinition,
+    PartitionState,
+};
+use daybook_schemas::{BlobHash, Body, Mebibytes, NodeName, Seconds, Subject};
+
+pub fn configured() -> (Subject, Body, Body) {
+    let full = ClusterConfigured {
+        cluster_name: "tx".to_string(),
+        config_hash: "0f".repeat(32),
+        nodes: vec![full_node(), plain_node()],
+        partitions: vec![full_partition(), plain_partition()],
+        parameters: ClusterParameters {
+            default_memory: Some(MemoryRequest::PerCpu(Mebibytes(500))),
+            ..plain_parameters()
+        },
+        administrators: vec![64030],
+        sources: vec![ConfigurationSource {
+            name: "slurm.conf".to_string(),
+            hash: BlobHash::of(b"ClusterName=tx\n"),
+        }],
+    };
+    let minimal = ClusterConfigured {
+        cluster_name: "home".to_string(),
+        config_hash: "a0".repeat(32),
+        nodes: Vec::new(),
+        partitions: Vec::new(),
+        parameters: plain_parameters(),
+        administrators: Vec::new(),
+        sources: Vec::new(),
+    };
+    (Subject::Admin, full.into(), minimal.into())
+}
+
+fn plain_parameters() -> ClusterParameters {
+    ClusterParameters {
+        kill_wait: Seconds(30),
+        min_job_age: Seconds(300),
+        max_array_size: 1001,
+        max_job_count: 10_000,
+        first_job_id: 1,
+        default_memory: None,
+        memory_is_consumed: true,
+        enforce_partition_limits: false,
+        job_requeue: true,
+        over_time_limit_minutes: 0,
+        backfill_reservations: 1,
+        planner_jobs_max: 1000,
+    }
+}
+
+fn full_gpu() -> GpuDevice {
+    GpuDevice {
+        index: 0,
+        uuid: "GPU-6f1a7c52-0001".into(),
+        gpu_type: "a100".to_string(),
+        file: Some("/dev/nvidia0".to_string()),
+    }
+}
+
+fn full_node() -> NodeDefinition {
+    NodeDefinition {
+        name: NodeName::from("gpu01"),
+        hostname: "vm".to_string(),
+        address: "192.0.2.7".to_string(),
+        cpus: 8,
+        boards: 1,
+        sockets: 1,
+        cores_per_socket: 4,
+        threads_per_core: 2,
+        memory: Mebibytes(16_000),
+        tmp_disk: Mebibytes(100),
+        weight: 10,
+        features: vec!["intel".to_string(), "avx512".to_string()],
+        gpus: vec![full_gpu()],
+        gres: "gpu:a100:1".to_string(),
+        simulated: true,
+        initial: Some(InitialNodeState { state: NodeUpdateState::Drain, reason: "new".to_string() }),
+    }
+}
+
+fn plain_node() -> NodeDefinition {
+    NodeDefinition {
+        name: NodeName::from("node01"),
+        features: Vec::new(),
+        gpus: vec![GpuDevice { gpu_type: String::new(), file: None, ..full_gpu() }],
+        gres: String::new(),
+        simulated: false,
+        initial: None,
+        ..full_node()
+    }
+}
+
+fn full_partition() -> PartitionDefinition {
+    PartitionDefinition {
+        name: "gpu".to_string(),
+        nodes: vec![NodeName::from("gpu01")],
+        nodes_text: "gpu01".to_string(),
+        default: false,
+        state: PartitionState::Drain,
+        max_time: TimeLimit::Minutes(1440),
+        default_time: Some(TimeLimit::Minutes(60)),
+        min_nodes: 1,
+        max_nodes: Some(2),
+        priority_tier: 10,
+        priority_job_factor: 5,
+        allow_accounts: Some(vec!["ml".to_string()]),
+        deny_accounts: vec!["guests".to_string()],
+        allow_groups: Some(vec!["staff".to_string()]),
+        root_only: true,
+        hidden: true,
+        exclusive: true,
+        default_memory: Some(MemoryRequest::PerGpu(Mebibytes(8_000))),
+    }
+}
+
+fn plain_partition() -> PartitionDefinition {
+    PartitionDefinition {
+        name: "main".to_string(),
+        nodes: vec![NodeName::from("gpu01"), NodeName::from("node01")],
+        nodes_text: "ALL".to_string(),
+        default: true,
+        state: PartitionState::Up,
+        max_time: TimeLimit::Unlimited,
+        default_time: None,
+        min_nodes: 0,
+        max_nodes: None,
+        priority_tier: 1,
+        priority_job_factor: 1,
+        allow_accounts: None,
+        deny_accounts: Vec::new(),
+        allow_groups: None,
+        root_only: false,
+        hidden: false,
+        exclusive: false,
+        default_memory: None,
+    }
+}
+
+pub fn version_barrier() -> (Subject, Body, Body) {
+    let full = LogVersionBarrier { format_version: 2, reason: "runs are measured in slices".to_string() };
+    let minimal = LogVersionBarrier { format_version: 1, reason: String::new() };
+    (Subject::Admin, full.into(), minimal.into())
+}
+
+pub fn node_registered() -> (Subject, Body, Body) {
+    let full = NodeRegistered {
+        node: NodeName::from("gpu01"),
+        boot_id: "2f7e9c1a-58b4-4d0e-9a55-6d0f3a1c2b77".to_string(),
+        cpus: 8,
+        memory: Mebibytes(16_000),
+        gpus: vec![full_gpu()],
+        agent_version: "0.1.0".to_string(),
+        operating_system: "Linux 6.1.0".to_string(),
+        architecture: "x86_64".to_string(),
+    };
+    let minimal = NodeRegistered {
+        node: NodeName::from("node01"),
+        boot_id: String::new(),
+        cpus: 1,
+        gpus: Vec::new(),
+        ..full.clone()
+    };
+    (Subject::Node(NodeName::from("gpu01")), full.into(), minimal.into())
+}
+
+pub fn node_updated() -> (Subject, Body, Body) {
+    let node = NodeName::from("gpu01");
+    let full = NodeUpdated {
+        node: node.clone(),
+        state: Some(NodeUpdateState::Down),
+        reason: Some("fan \"2\" broken, grüße".to_string()),
+    };
+    let minimal = NodeUpdated { node, state: None, reason: None };
+    (Subject::Admin, full.into(), minimal.into())
+}

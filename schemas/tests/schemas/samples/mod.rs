@@ -1,0 +1,77 @@
+//! One commit of each event type with every field that there is, and one with as few as possible. All values are fixed.
+
+mod cluster;
+mod job;
+mod planner;
+mod run;
+
+use daybook_schemas::events::EVENT_TYPES;
+use daybook_schemas::{Actor, Authentication, Body, Commit, Event, EventId, Seq, Subject, UtcMicros};
+
+/// Both commits of one event type.
+pub struct Sample {
+    pub type_name: &'static str,
+    pub full: Commit,
+    pub minimal: Commit,
+}
+
+/// Those of every event type, in the table's order.
+pub fn all() -> Vec<Sample> {
+    EVENT_TYPES.iter().map(|event_type| of(event_type.name)).collect()
+}
+
+/// Those of one event type.
+pub fn of(type_name: &'static str) -> Sample {
+    let (subject, full, minimal) = match type_name {
+        "cluster.configured.v1" => cluster::configured(),
+        "log.version_barrier.v1" => cluster::version_barrier(),
+        "node.registered.v1" => cluster::node_registered(),
+        "node.updated.v1" => cluster::node_updated(),
+        "job.submitted.v1" => job::submitted(),
+        "job.updated.v1" => job::updated(),
+        "job.held.v1" => job::held(),
+        "job.released.v1" => job::released(),
+        "job.cancel_requested.v1" => job::cancel_requested(),
+        "job.requeued.v1" => job::requeued(),
+        "job.finished.v1" => job::finished(),
+        "planner.cycle.v1" => planner::cycle(),
+        "run.allocated.v1" => run::allocated(),
+        "run.started.v1" => run::started(),
+        "run.ended.v1" => run::ended(),
+        "run.lost.v1" => run::lost(),
+        "run.node_released.v1" => run::node_released(),
+        other => panic!("{other} has no sample: write one"),
+    };
+    Sample { type_name, full: full_commit(subject.clone(), full), minimal: minimal_commit(subject, minimal) }
+}
+
+/// The instant of every sample, moved by seconds.
+pub fn instant(seconds: i64) -> UtcMicros {
+    UtcMicros(1_796_175_807_123_456).plus_seconds(seconds)
+}
+
+fn full_commit(subject: Subject, body: Body) -> Commit {
+    let actor =
+        Actor { name: "alice".to_string(), uid: Some(1001), authentication: Authentication::PeerCredentials };
+    let event = Event {
+        id: EventId::from("request/6f1a/0"),
+        source: "gateway".to_string(),
+        time: instant(0),
+        actor,
+        cause: Some(Seq(41)),
+        body,
+    };
+    Commit { seq: Seq(42), time: instant(1), subject, events: vec![event] }
+}
+
+fn minimal_commit(subject: Subject, body: Body) -> Commit {
+    let event = Event {
+        id: EventId::from("planner/1"),
+        source: "planner".to_string(),
+        time: UtcMicros(0),
+        actor: Actor::service("planner"),
+        cause: None,
+        body,
+    };
+    Commit { seq: Seq(1), time: UtcMicros(0), subject, events: vec![event] }
+}

@@ -1,0 +1,42 @@
+use daybook_schemas::events::{PlannedStart, PlannerCycle, ReasonChange};
+use daybook_schemas::job::Reason;
+use daybook_schemas::{Body, JobId, NodeName, RunId, Seq, Subject, UtcMicros};
+
+use super::instant;
+
+pub fn cycle() -> (Subject, Body, Body) {
+    let full = PlannerCycle {
+        input: Seq(41),
+        now: instant(0),
+        policy_hash: "1b".repeat(32),
+        starts: vec![RunId::new(JobId(123), 0), RunId::new(JobId(120), 2)],
+        reasons: vec![
+            ReasonChange {
+                job: JobId(124),
+                reason: Reason::Resources,
+                detail: "2 GPUs are short".to_string(),
+            },
+            ReasonChange { job: JobId(125), reason: Reason::Priority, detail: String::new() },
+        ],
+        reservations: vec![PlannedStart {
+            job: JobId(124),
+            start: instant(600),
+            nodes: vec![NodeName::from("gpu01"), NodeName::from("gpu02")],
+        }],
+        jobs_considered: 4,
+        bounded: true,
+        decision_hash: "c4".repeat(32),
+    };
+    let minimal = PlannerCycle {
+        input: Seq(0),
+        now: UtcMicros(0),
+        policy_hash: "1b".repeat(32),
+        starts: Vec::new(),
+        reasons: Vec::new(),
+        reservations: Vec::new(),
+        jobs_considered: 0,
+        bounded: false,
+        decision_hash: "c4".repeat(32),
+    };
+    (Subject::Plan, full.into(), minimal.into())
+}

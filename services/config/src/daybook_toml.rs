@@ -1,0 +1,224 @@
+//! `daybook.toml`: what Slurm has no word for.
+//!
+//! The document is walked instead of deserialised, so that every fault in it is reported at once.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use daybook_schemas::grammar::hostlist;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::diagnostic::{Findings, Place, did_you_mean};
+use crate::files::Files;
+use crate::settings::{LogBackend, SpoolDir};
+use crate::slurm_conf::parameters::PLANNER_JOBS_MAX_MAX;
+
+/// The file's name.
+pub(crate) const DAYBOOK_TOML: &str = "daybook.toml";
+
+/// The tables and their keys.
+pub(crate) const KEYS: &[(&str, &[&str])] = &[
+    ("agent", &["spool_dir"]),
+    ("gateway", &["socket"]),
+    ("log", &["backend"]),
+    ("nodes", &["simulated"]),
+    ("planner", &["backfill_reservations", "jobs_max"]),
+];
+
+/// The most protected starts in a cycle.
+const BACKFILL_RESERVATIONS_MAX: u32 = 10_000;
+
+/// Nodes that are or are not simulated.
+#[derive(Clone, Debug)]
+pub(crate) struct SimulatedNodes {
+    pub nodes: Vec<String>,
+    pub simulated: bool,
+    pub place: Place,
+}
+
+/// What `daybook.toml` says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DaybookToml {
+    pub simulated: Vec<SimulatedNodes>,
+    pub backfill_reservations: Option<u32>,
+    pub jobs_max: Option<u32>,
+    pub spool_dir: Option<SpoolDir>,
+    pub socket: Option<PathBuf>,
+    pub log: LogBackend,
+}
+
+/// Reads `daybook.toml`, if there is one.
+pub(crate) fn read(files: &mut Files, findings: &mut Findings) -> DaybookToml {
+    let mut settings = DaybookToml::default();
+    if !files.has(DAYBOOK_TOML) {
+        return settings;
+    }
+    let Some(text) = files.read(DAYBOOK_TOML, &Place::file(DAYBOOK_TOML), findings) else { return settings };
+    let (document, errors) = DeTable::parse_recoverable(&text);
+    let mut reader = Reader { file: files.name_of(DAYBOOK_TOML), text: &text, findings };
+    if !errors.is_empty() {
+        for error in errors {
+            let place = reader.place(error.span().map_or(0, |span| span.start));
+            let what = error.message().lines().collect::<Vec<_>>().join("; ");
+            reader.findings.error(&place, what, "docs/configuration.md has an example");
+        }
+        return settings;
+    }
+    reader.document(document.get_ref(), &mut settings);
+    settings
+}
+
+struct Reader<'a> {
+    file: Arc<str>,
+    text: &'a str,
+    findings: &'a mut Findings,
+}
+
+type Key<'k> = Spanned<std::borrow::Cow<'k, str>>;
+
+impl Reader<'_> {
+    fn place(&self, position: usize) -> Place {
+        let before = self.text.as_bytes().iter().take(position);
+        let lines = before.filter(|&&byte| byte == b'\n').count();
+        Place { file: self.file.clone(), line: u32::try_from(lines + 1).ok() }
+    }
+
+    fn error(&mut self, at: std::ops::Range<usize>, what: String, remedy: impl Into<String>) {
+        let place = self.place(at.start);
+        self.findings.error(&place, what, remedy);
+    }
+
+    fn document(&mut self, document: &DeTable<'_>, settings: &mut DaybookToml) {
+        for (name, value) in document {
+            let Some(&(table, keys)) = KEYS.iter().find(|(table, _)| *table == name.get_ref()) else {
+                let tables = KEYS.iter().map(|(table, _)| *table);
+                let remedy =
+                    did_you_mean(name.get_ref(), tables, "remove it; docs/configuration.md lists all");
+                self.error(name.span(), format!("unknown table \"{}\"", name.get_ref()), remedy);
+                continue;
+            };
+            let Some(content) = self.table(name, value) else { continue };
+            if table == "nodes" {
+                self.nodes(content, keys, settings);
+                continue;
+            }
+            for (key, value) in content {
+                if self.is_known(key, keys, &format!("[{table}]")) {
+                    self.setting(table, key, value, settings);
+                }
+            }
+        }
+    }
+
+    fn table<'v>(&mut self, name: &Key<'_>, value: &'v Spanned<DeValue<'_>>) -> Option<&'v DeTable<'v>> {
+        match value.get_ref() {
+            DeValue::Table(content) => Some(content),
+            _ => {
+                let what = format!("\"{}\" is no table", name.get_ref());
+                self.error(name.span(), what, format!("write [{}] on a line of its own", name.get_ref()));
+                None
+            }
+        }
+    }
+
+    fn is_known(&mut self, key: &Key<'_>, keys: &[&str], table: &str) -> bool {
+        let known = keys.contains(&key.get_ref().as_ref());
+        if !known {
+            let otherwise = format!("remove it; {table} has {}", keys.join(", "));
+            let remedy = did_you_mean(key.get_ref(), keys.iter().copied(), otherwise);
+            self.error(key.span(), format!("unknown key \"{}\" in {table}", key.get_ref()), remedy);
+        }
+        known
+    }
+
+    fn nodes(&mut self, content: &DeTable<'_>, keys: &[&str], settings: &mut DaybookToml) {
+        for (name, value) in content {
+            let nodes = match hostlist::expand(name.get_ref()) {
+                Ok(nodes) => nodes,
+                Err(error) => {
+                    self.error(name.span(), error.to_string(), "");
+                    continue;
+                }
+            };
+            let Some(content) = self.table(name, value) else { continue };
+            for (key, value) in content {
+                if !self.is_known(key, keys, &format!("[nodes.\"{}\"]", name.get_ref())) {
+                    continue;
+                }
+                if let DeValue::Boolean(simulated) = *value.get_ref() {
+                    let (nodes, place) = (nodes.clone(), self.place(name.span().start));
+                    settings.simulated.push(SimulatedNodes { nodes, simulated, place });
+                } else {
+                    self.error(value.span(), format!("{} is true or false", key.get_ref()), "");
+                }
+            }
+        }
+    }
+
+    fn setting(
+        &mut self,
+        table: &str,
+        key: &Key<'_>,
+        value: &Spanned<DeValue<'_>>,
+        settings: &mut DaybookToml,
+    ) {
+        match (table, key.get_ref().as_ref()) {
+            ("planner", "backfill_reservations") => {
+                settings.backfill_reservations = self.number(key, value, 0, BACKFILL_RESERVATIONS_MAX);
+            }
+            ("planner", "jobs_max") => {
+                settings.jobs_max = self.number(key, value, 1, PLANNER_JOBS_MAX_MAX);
+            }
+            ("agent", "spool_dir") => {
+                settings.spool_dir = self.absolute_path(key, value).map(SpoolDir::new);
+            }
+            ("gateway", "socket") => {
+                settings.socket = self.absolute_path(key, value).map(PathBuf::from);
+            }
+            ("log", "backend") => self.log_backend(key, value),
+            // `KEYS` and this list are held together by a test.
+            (table, key) => self.error(value.span(), format!("{key} of [{table}] is not supported yet"), ""),
+        }
+    }
+
+    fn number(&mut self, key: &Key<'_>, value: &Spanned<DeValue<'_>>, min: u32, max: u32) -> Option<u32> {
+        let number = match value.get_ref() {
+            DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok(),
+            _ => None,
+        };
+        let number = number.and_then(|number| u32::try_from(number).ok());
+        let within = number.filter(|number| (min..=max).contains(number));
+        if within.is_none() {
+            let what = format!("{} is no number from {min} to {max}", key.get_ref());
+            self.error(value.span(), what, format!("such as {} = {}", key.get_ref(), min.max(1)));
+        }
+        within
+    }
+
+    fn absolute_path<'v>(&mut self, key: &Key<'_>, value: &'v Spanned<DeValue<'_>>) -> Option<&'v str> {
+        match value.get_ref() {
+            DeValue::String(path) if path.starts_with('/') => Some(path),
+            _ => {
+                let what = format!("{} is no absolute path", key.get_ref());
+                self.error(value.span(), what, format!("such as {} = \"/run/daybook\"", key.get_ref()));
+                None
+            }
+        }
+    }
+
+    fn log_backend(&mut self, key: &Key<'_>, value: &Spanned<DeValue<'_>>) {
+        let key = key.get_ref();
+        match value.get_ref() {
+            DeValue::String(backend) if backend == "embedded" => {}
+            DeValue::String(backend) if backend == "nats" => {
+                let what = format!("{key} = \"nats\" is not supported yet");
+                self.error(value.span(), what, format!("{key} = \"embedded\" keeps the log on this machine"));
+            }
+            _ => {
+                let what = format!("{key} is no log that there is");
+                self.error(value.span(), what, format!("the only one is {key} = \"embedded\""));
+            }
+        }
+    }
+}

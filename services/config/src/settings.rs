@@ -1,0 +1,77 @@
+//! What the daemon needs to know that no decision depends on.
+
+use std::path::PathBuf;
+
+/// Settings of this machine's daemon, from `daybook.toml` and `slurm.conf`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DaemonSettings {
+    /// Where agents keep their runs; absent: inside the daemon's state directory.
+    pub spool_dir: Option<SpoolDir>,
+    /// The socket that clients find the daemon by; absent: the daemon's default.
+    pub socket: Option<PathBuf>,
+    /// Where events are kept.
+    pub log: LogBackend,
+}
+
+/// Where events are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogBackend {
+    /// In the daemon's state directory.
+    #[default]
+    Embedded,
+}
+
+/// A directory for each node: `SlurmdSpoolDir`, with `%n` for the node's name and `%h` for the host's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpoolDir {
+    pattern: String,
+}
+
+impl SpoolDir {
+    pub(crate) fn new(pattern: &str) -> SpoolDir {
+        SpoolDir { pattern: pattern.to_string() }
+    }
+
+    /// Whether nodes on one machine would share it.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.for_node("a", "host") == self.for_node("b", "host")
+    }
+
+    /// The directory of a node. `%h` is the host name up to its first dot, `%%` a percent sign.
+    pub fn for_node(&self, node: &str, hostname: &str) -> PathBuf {
+        let mut path = String::with_capacity(self.pattern.len() + node.len());
+        let mut characters = self.pattern.chars().peekable();
+        while let Some(character) = characters.next() {
+            let mark = if character == '%' { characters.peek().copied() } else { None };
+            match mark {
+                Some('n') => path.push_str(node),
+                Some('h') => path.push_str(crate::machine::short(hostname)),
+                Some('%') => path.push('%'),
+                _ => {
+                    path.push(character);
+                    continue;
+                }
+            }
+            characters.next();
+        }
+        PathBuf::from(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_replaced() {
+        for (pattern, expected) in [
+            ("/var/spool/slurmd", "/var/spool/slurmd"),
+            ("/s/slurmd.%n", "/s/slurmd.node01"),
+            ("/s/%h/%n", "/s/vm/node01"),
+            ("/s/100%%/%x%", "/s/100%/%x%"),
+        ] {
+            assert_eq!(SpoolDir::new(pattern).for_node("node01", "vm.hall"), PathBuf::from(expected));
+        }
+        assert!(SpoolDir::new("/s/%h").is_shared() && !SpoolDir::new("/s/%n").is_shared());
+    }
+}

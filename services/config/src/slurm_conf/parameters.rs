@@ -1,0 +1,259 @@
+//! Cluster-wide parameters.
+
+use daybook_schemas::Seconds;
+use daybook_schemas::job::MemoryRequest;
+use daybook_schemas::node::ClusterParameters;
+
+use super::parameter_keys::SCHEDULER_OPTIONS;
+use super::{SLURM_CONF, SlurmConf};
+use crate::diagnostic::{Findings, Place, did_you_mean};
+use crate::keys::is_supported;
+use crate::lines::Pair;
+use crate::machine::Machine;
+use crate::values;
+
+/// What the cluster is called where nobody says.
+pub(crate) const CLUSTER_NAME: &str = "cluster";
+/// The most jobs that one planning cycle looks at, where nobody says.
+pub(crate) const PLANNER_JOBS_MAX: u32 = 10_000;
+/// The bound of that bound.
+pub(crate) const PLANNER_JOBS_MAX_MAX: u32 = 10_000_000;
+/// Slurm keeps these in 16 bits.
+const SIXTEEN_BITS_MAX: u32 = 65_533;
+/// `MinJobAge=0` keeps ended jobs always: for 136 years.
+const ALWAYS: Seconds = Seconds(u32::MAX as u64);
+
+/// What the parameters say.
+pub(crate) struct Parameters {
+    pub cluster_name: String,
+    pub cluster: ClusterParameters,
+    /// User ids.
+    pub administrators: Vec<u32>,
+    /// `SlurmdSpoolDir`.
+    pub spool_dir: Option<Pair>,
+    /// `select/linear`: every job has its nodes alone.
+    pub whole_nodes: bool,
+    /// `GresTypes`, lower case; absent where it is not given.
+    pub gres_types: Option<Vec<String>>,
+    /// Where CPUs are to be given out by the core or the socket.
+    pub coarse_cpus: Option<Pair>,
+}
+
+/// The parameters that hold where `slurm.conf` names none: Slurm's own.
+pub(crate) fn defaults() -> ClusterParameters {
+    ClusterParameters {
+        kill_wait: Seconds(30),
+        min_job_age: Seconds(300),
+        max_array_size: 1001,
+        max_job_count: 10_000,
+        first_job_id: 1,
+        default_memory: None,
+        memory_is_consumed: true,
+        enforce_partition_limits: false,
+        job_requeue: true,
+        over_time_limit_minutes: 0,
+        backfill_reservations: 1,
+        planner_jobs_max: PLANNER_JOBS_MAX,
+    }
+}
+
+/// Reads the parameters.
+pub(crate) fn parameters(conf: &SlurmConf, machine: &dyn Machine, findings: &mut Findings) -> Parameters {
+    let mut cluster = defaults();
+    numbers(conf, &mut cluster, findings);
+    if let Some(memory) = default_memory(|key| conf.parameter(key), findings) {
+        // All of the node's memory is what happens without a default.
+        let is_all =
+            matches!(memory, MemoryRequest::PerNode(amount) | MemoryRequest::PerCpu(amount) if amount.0 == 0);
+        cluster.default_memory = (!is_all).then_some(memory);
+    }
+    if let Some(pair) = conf.parameter("EnforcePartLimits") {
+        const WORDS: &[(&str, bool)] = &[("NO", false), ("ALL", true), ("YES", true), ("ANY", true)];
+        if let Some(enforced) = values::choice(pair, WORDS, findings) {
+            cluster.enforce_partition_limits = enforced;
+        }
+    }
+    if let Some(pair) = conf.parameter("JobRequeue")
+        && let Some(requeue) = values::number(pair, 0, 1, findings)
+    {
+        cluster.job_requeue = requeue == 1;
+    }
+    let whole_nodes = select_type(conf, findings);
+    let coarse_cpus = select_type_parameters(conf, &mut cluster, findings);
+    scheduler_parameters(conf, &mut cluster, findings);
+    Parameters {
+        cluster_name: cluster_name(conf, findings),
+        cluster,
+        administrators: administrators(conf, machine, findings),
+        spool_dir: conf.parameter("SlurmdSpoolDir").cloned(),
+        whole_nodes,
+        gres_types: gres_types(conf, findings),
+        coarse_cpus,
+    }
+}
+
+fn numbers(conf: &SlurmConf, cluster: &mut ClusterParameters, findings: &mut Findings) {
+    let mut number = |key: &str, min: u32, max: u32| {
+        conf.parameter(key).and_then(|pair| values::number32(pair, min, max, findings))
+    };
+    if let Some(seconds) = number("KillWait", 0, SIXTEEN_BITS_MAX) {
+        cluster.kill_wait = Seconds(seconds.into());
+    }
+    if let Some(seconds) = number("MinJobAge", 0, u32::MAX - 1) {
+        cluster.min_job_age = if seconds == 0 { ALWAYS } else { Seconds(seconds.into()) };
+    }
+    if let Some(size) = number("MaxArraySize", 0, 4_000_001) {
+        cluster.max_array_size = size;
+    }
+    if let Some(count) = number("MaxJobCount", 1, 10_000_000) {
+        cluster.max_job_count = count;
+    }
+    if let Some(id) = number("FirstJobId", 1, u32::MAX / 2) {
+        cluster.first_job_id = id;
+    }
+    let Some(pair) = conf.parameter("OverTimeLimit") else { return };
+    if values::is_unlimited(pair) {
+        let remedy = format!("{SIXTEEN_BITS_MAX} minutes (45 days) are used");
+        findings.warning(&pair.place, format!("{} is not supported", pair.text()), remedy);
+        cluster.over_time_limit_minutes = SIXTEEN_BITS_MAX;
+    } else if let Some(minutes) = values::number32(pair, 0, SIXTEEN_BITS_MAX, findings) {
+        cluster.over_time_limit_minutes = minutes;
+    }
+}
+
+/// `DefMemPerNode`, else `DefMemPerCPU`, else `DefMemPerGPU`; what stands beside the one used is reported.
+pub(super) fn default_memory<'a>(
+    get: impl Fn(&str) -> Option<&'a Pair>,
+    findings: &mut Findings,
+) -> Option<MemoryRequest> {
+    let given: Vec<&Pair> =
+        ["DefMemPerNode", "DefMemPerCPU", "DefMemPerGPU"].iter().filter_map(|key| get(key)).collect();
+    let (&used, others) = given.split_first()?;
+    for other in others {
+        let what = format!("{} stands beside {}", other.text(), used.text());
+        findings.warning(&other.place, what, format!("{} is used; remove one of them", used.key));
+    }
+    let amount = match values::is_unlimited(used) {
+        true => daybook_schemas::Mebibytes(0),
+        false => values::mebibytes(used, 0, findings)?,
+    };
+    Some(match used.key.to_ascii_lowercase().as_str() {
+        "defmempernode" => MemoryRequest::PerNode(amount),
+        "defmempercpu" => MemoryRequest::PerCpu(amount),
+        _ => MemoryRequest::PerGpu(amount),
+    })
+}
+
+fn cluster_name(conf: &SlurmConf, findings: &mut Findings) -> String {
+    let Some(pair) = conf.parameter("ClusterName") else {
+        let remedy = format!("\"{CLUSTER_NAME}\" is used; add a line such as ClusterName=hall1");
+        findings.warning(&Place::file(SLURM_CONF), "ClusterName is missing", remedy);
+        return CLUSTER_NAME.to_string();
+    };
+    let legal = pair.value.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    if !legal || pair.value.is_empty() {
+        let what = format!("{} is no name of a cluster", pair.text());
+        findings.error(&pair.place, what, "use letters, digits, _, - and .");
+    }
+    pair.value.to_ascii_lowercase()
+}
+
+fn administrators(conf: &SlurmConf, machine: &dyn Machine, findings: &mut Findings) -> Vec<u32> {
+    let Some(pair) = conf.parameter("SlurmUser") else { return Vec::new() };
+    // Slurm's notation may have the number behind the name.
+    let user = pair.value.split('(').next().unwrap_or_default();
+    match user.parse().ok().or_else(|| machine.user_id(user)) {
+        // Root is an administrator anyway.
+        Some(0) => Vec::new(),
+        Some(uid) => vec![uid],
+        None => {
+            let what = format!("{}: this machine knows no such user", pair.text());
+            findings.warning(&pair.place, what, "nobody becomes an administrator by it; root is one anyway");
+            Vec::new()
+        }
+    }
+}
+
+fn gres_types(conf: &SlurmConf, findings: &mut Findings) -> Option<Vec<String>> {
+    let pair = conf.parameter("GresTypes")?;
+    let types: Vec<String> = values::list(&pair.value).iter().map(|name| name.to_ascii_lowercase()).collect();
+    for other in types.iter().filter(|name| !matches!(name.as_str(), "gpu" | "none")) {
+        let setting = format!("GresTypes={other}");
+        findings.without_effect(&pair.place, &setting, "any generic resource but gpu");
+    }
+    Some(types)
+}
+
+/// Whether every job has its nodes alone.
+fn select_type(conf: &SlurmConf, findings: &mut Findings) -> bool {
+    let Some(pair) = conf.parameter("SelectType") else { return false };
+    const WORDS: &[(&str, bool)] =
+        &[("select/cons_tres", false), ("select/cons_res", false), ("select/linear", true)];
+    values::choice(pair, WORDS, findings).unwrap_or(false)
+}
+
+/// Options that choose among equals, or say what happens anyway.
+const FINE_OPTIONS: [&str; 4] = ["cr_cpu", "cr_cpu_memory", "other_cons_res", "other_cons_tres"];
+/// Options that would change placement.
+const PLACEMENT_OPTIONS: [&str; 8] = [
+    "cr_core_default_dist_block",
+    "cr_lln",
+    "cr_one_task_per_core",
+    "cr_pack_nodes",
+    "enforce_binding_gres",
+    "ll_shared_gres",
+    "multiple_sharing_gres_pj",
+    "one_task_per_sharing_gres",
+];
+/// Options that give CPUs out by the core or socket.
+const COARSE_OPTIONS: [&str; 4] = ["cr_core", "cr_core_memory", "cr_socket", "cr_socket_memory"];
+
+/// Whether memory is consumed; the pair where CPUs are to be given out by the core or the socket.
+fn select_type_parameters(
+    conf: &SlurmConf,
+    cluster: &mut ClusterParameters,
+    findings: &mut Findings,
+) -> Option<Pair> {
+    let pair = conf.parameter("SelectTypeParameters")?;
+    let mut coarse = None;
+    let options = values::list(&pair.value.to_ascii_lowercase());
+    cluster.memory_is_consumed = options.iter().any(|option| option.ends_with("_memory"));
+    for option in &options {
+        let option = option.as_str();
+        if COARSE_OPTIONS.contains(&option) {
+            coarse = Some(pair.clone());
+        } else if PLACEMENT_OPTIONS.contains(&option) {
+            let setting = format!("SelectTypeParameters={}", option.to_ascii_uppercase());
+            findings.without_effect(&pair.place, &setting, "this way of placing tasks");
+        } else if !FINE_OPTIONS.contains(&option) && option != "cr_memory" && option != "none" {
+            let known = FINE_OPTIONS.iter().chain(&PLACEMENT_OPTIONS).chain(&COARSE_OPTIONS).copied();
+            let remedy = did_you_mean(option, known, "expected such as CR_Core_Memory or CR_CPU");
+            let what = format!("SelectTypeParameters has an unknown option \"{option}\"");
+            findings.error(&pair.place, what, remedy);
+        }
+    }
+    coarse
+}
+
+/// Options of the scheduler: names, or `name=value`. Slurm passes over unknown ones; here they are reported.
+fn scheduler_parameters(conf: &SlurmConf, cluster: &mut ClusterParameters, findings: &mut Findings) {
+    let Some(pair) = conf.parameter("SchedulerParameters") else { return };
+    for option in values::list(&pair.value) {
+        let (name, value) = option.split_once('=').unwrap_or((&option, ""));
+        let option = Pair { key: name.to_string(), value: value.to_string(), place: pair.place.clone() };
+        if crate::keys::find(SCHEDULER_OPTIONS, name).is_none() {
+            let names = SCHEDULER_OPTIONS.iter().map(|key| key.name);
+            let remedy = did_you_mean(name, names, "it has no effect; Slurm does not know it either");
+            findings.warning(
+                &pair.place,
+                format!("unknown option \"{name}\" in SchedulerParameters"),
+                remedy,
+            );
+            continue;
+        }
+        let supported = is_supported(&option, SCHEDULER_OPTIONS, "option", findings);
+        if supported && let Some(jobs) = values::number32(&option, 1, PLANNER_JOBS_MAX_MAX, findings) {
+            cluster.planner_jobs_max = jobs;
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Whole configurations: what broken ones are answered with, and what good ones mean.
+
+mod broken;
+mod gpus;
+mod machine;
+mod reading;
+mod written;

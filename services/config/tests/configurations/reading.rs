@@ -1,0 +1,239 @@
+//! What good configurations mean.
+
+use std::path::PathBuf;
+
+use daybook_config::{DaemonSettings, LogBackend, config_hash};
+use daybook_schemas::Seconds;
+use daybook_schemas::job::{MemoryRequest, TimeLimit};
+use daybook_schemas::node::{NodeDefinition, NodeUpdateState, PartitionDefinition, PartitionState};
+use daybook_schemas::{Mebibytes, NodeName};
+use expect_test::expect;
+
+use crate::machine::Vm;
+use crate::written::{faultless, loaded, usable};
+
+const NODES: &str = "ClusterName=tx\nNodeName=node[01-04] CPUs=8 RealMemory=16000\n";
+const SMALL: &str = "ClusterName=tx\nNodeName=node[01-04] CPUs=8 RealMemory=16000\nPartitionName=main Nodes=ALL Default=YES\n";
+
+fn nodes(text: &str) -> Vec<NodeDefinition> {
+    faultless(&format!("ClusterName=tx\n{text}\nPartitionName=main Nodes=ALL\n")).cluster.nodes
+}
+
+fn partitions(text: &str) -> Vec<PartitionDefinition> {
+    faultless(&format!("{NODES}{text}\n")).cluster.partitions
+}
+
+fn names(nodes: &[NodeName]) -> String {
+    nodes.iter().map(NodeName::as_str).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
+    let configuration = usable(&[], &Vm::with_two_gpus(), &[]);
+    assert_eq!(configuration.daemon, DaemonSettings::default());
+    let cluster = configuration.cluster;
+    assert_eq!((cluster.cluster_name.as_str(), cluster.sources.len()), ("cluster", 0));
+    expect![[r#""#]]
+        .assert_eq(&format!("{:#?}\n{:#?}\n{:#?}", cluster.nodes, cluster.partitions, cluster.parameters));
+
+    let alone = usable(&[], &Vm::without_gpus(), &[]);
+    assert_eq!((alone.cluster.nodes[0].gpus.len(), alone.cluster.nodes[0].gres.as_str()), (0, ""));
+}
+
+#[test]
+fn what_is_not_given_is_as_in_slurm() {
+    let cluster = faultless(SMALL).cluster;
+    let parameters = &cluster.parameters;
+    assert_eq!((parameters.kill_wait, parameters.min_job_age), (Seconds(30), Seconds(300)));
+    assert_eq!((parameters.max_array_size, parameters.max_job_count), (1001, 10_000));
+    assert_eq!((parameters.first_job_id, parameters.over_time_limit_minutes), (1, 0));
+    assert_eq!((parameters.backfill_reservations, parameters.planner_jobs_max), (1, 10_000));
+    assert!(parameters.memory_is_consumed && parameters.job_requeue && !parameters.enforce_partition_limits);
+    assert_eq!(parameters.default_memory, None);
+    let node = &nodes("NodeName=bare")[0];
+    assert_eq!((node.hostname.as_str(), node.address.as_str()), ("bare", "bare"));
+    assert_eq!((node.cpus, node.memory, node.tmp_disk, node.weight), (1, Mebibytes(1), Mebibytes(0), 1));
+    let partition = &cluster.partitions[0];
+    assert_eq!((partition.max_time, partition.default_time), (TimeLimit::Unlimited, None));
+    assert_eq!((partition.min_nodes, partition.max_nodes, partition.state), (0, None, PartitionState::Up));
+    assert_eq!((partition.priority_tier, partition.priority_job_factor), (1, 1));
+}
+
+#[test]
+fn parameters_are_read_in_any_letter_case() {
+    let text = "clustername=TX\nKILLWAIT=5 minjobage=10\nMaxArraySize=0\nMaxJobCount=100K\nFirstJobID=1001\n\
+                JobRequeue=0\nEnforcePartLimits=all\nOverTimeLimit=3\nDefMemPerCPU=500\nSlurmUser=slurm(64030)\n\
+                SelectTypeParameters=CR_CPU\nSchedulerParameters=bf_max_job_test=1200,bf_interval=30\n\
+                NODENAME=a cpus=2\npartitionname=p nodes=a\n";
+    let cluster = faultless(text).cluster;
+    let parameters = &cluster.parameters;
+    assert_eq!((cluster.cluster_name.as_str(), cluster.administrators), ("tx", vec![64_030]));
+    assert_eq!((parameters.kill_wait, parameters.min_job_age), (Seconds(5), Seconds(10)));
+    assert_eq!((parameters.max_array_size, parameters.max_job_count), (0, 102_400));
+    assert_eq!((parameters.first_job_id, parameters.over_time_limit_minutes), (1001, 3));
+    assert!(!parameters.job_requeue && parameters.enforce_partition_limits && !parameters.memory_is_consumed);
+    assert_eq!(parameters.default_memory, Some(MemoryRequest::PerCpu(Mebibytes(500))));
+    assert_eq!(parameters.planner_jobs_max, 1200);
+}
+
+#[test]
+fn parameters_with_a_special_value_mean_what_slurm_means() {
+    let with = |line: &str| faultless(&format!("{line}\n{SMALL}")).cluster;
+    assert_eq!(with("MinJobAge=0").parameters.min_job_age, Seconds(u32::MAX.into()), "kept always");
+    assert_eq!(with("DefMemPerCPU=0").parameters.default_memory, None, "all of the node");
+    assert_eq!(with("DefMemPerNode=UNLIMITED").parameters.default_memory, None);
+    let per_gpu = Some(MemoryRequest::PerGpu(Mebibytes(4000)));
+    assert_eq!(with("DefMemPerGPU=4000").parameters.default_memory, per_gpu);
+    assert_eq!(with("SlurmUser=root").administrators, Vec::<u32>::new());
+    assert_eq!(with("SlurmUser=1234").administrators, vec![1234]);
+    assert!(with("SelectTypeParameters=CR_Core_Memory").parameters.memory_is_consumed);
+    assert!(with("SelectType=select/linear").partitions.iter().all(|partition| partition.exclusive));
+    assert!(!with("SelectType=select/cons_tres").partitions[0].exclusive);
+}
+
+#[test]
+fn default_lines_hold_for_what_follows_and_add_up() {
+    let nodes = nodes(
+        "NodeName=first\n\
+         NodeName=DEFAULT CPUs=8 RealMemory=100 Feature=a Weight=5\n\
+         NodeName=second Weight=7\n\
+         NodeName=DEFAULT RealMemory=200 Features=b,c\n\
+         NodeName=third,fourth CPUs=4",
+    );
+    let found: Vec<String> = nodes
+        .iter()
+        .map(|node| {
+            format!("{} {} {} {:?} {}", node.name, node.cpus, node.memory, node.features, node.weight)
+        })
+        .collect();
+    expect![[r#""#]].assert_eq(&found.join("\n"));
+    let partitions = partitions(
+        "PartitionName=DEFAULT MaxTime=1:00:00 Nodes=node01 PriorityTier=3\n\
+         PartitionName=a Nodes=node02\n\
+         PartitionName=DEFAULT MaxTime=2:00:00\n\
+         PartitionName=b PriorityTier=4",
+    );
+    let found: Vec<String> = partitions
+        .iter()
+        .map(|one| format!("{} {} {:?} {}", one.name, names(&one.nodes), one.max_time, one.priority_tier))
+        .collect();
+    expect![[r#""#]].assert_eq(&found.join("\n"));
+}
+
+#[test]
+fn host_names_addresses_and_ports_pair_with_names() {
+    let nodes = nodes(
+        "NodeName=n[1-2] NodeHostname=h[8-9] NodeAddr=10.0.0.[1-2] Port=[7001-7002]\n\
+         NodeName=m[1-2] NodeHostname=vm\n\
+         NodeName=v6 NodeAddr=fe80::1 Port=7001",
+    );
+    let found: Vec<String> =
+        nodes.iter().map(|node| format!("{} {} {}", node.name, node.hostname, node.address)).collect();
+    expect![[r#""#]].assert_eq(&found.join("\n"));
+}
+
+#[test]
+fn nodes_begin_in_the_state_that_is_configured() {
+    let nodes = nodes(
+        "NodeName=a State=UNKNOWN\nNodeName=b State=down Reason=\"no power\"\nNodeName=c State=DRAIN\n\
+         NodeName=d State=IDLE\nDownNodes=a,d State=DRAIN Reason=dust\nDownNodes=c",
+    );
+    let found: Vec<String> = nodes
+        .iter()
+        .map(|node| match &node.initial {
+            Some(initial) if initial.state == NodeUpdateState::Down => {
+                format!("{} down: {}", node.name, initial.reason)
+            }
+            Some(initial) => format!("{} {:?}: {}", node.name, initial.state, initial.reason),
+            None => format!("{} as registered", node.name),
+        })
+        .collect();
+    expect![[r#""#]].assert_eq(&found.join("\n"));
+}
+
+#[test]
+fn partitions_name_nodes_node_sets_or_all_in_the_order_of_the_cluster() {
+    let partitions = partitions(
+        "NodeName=fast[1-2] Feature=ib,fast\nNodeSet=quick Feature=fast\nNodeSet=mixed Nodes=node04,quick\n\
+         PartitionName=a Nodes=ALL\nPartitionName=b Nodes=node03,node[01-02],node03\nPartitionName=c Nodes=quick\n\
+         PartitionName=d Nodes=\"mixed node01\"\nPartitionName=e",
+    );
+    let found: Vec<String> = partitions
+        .iter()
+        .map(|one| format!("{} [{}] {}", one.name, one.nodes_text, names(&one.nodes)))
+        .collect();
+    expect![[r#""#]].assert_eq(&found.join("\n"));
+}
+
+#[test]
+fn keys_of_partitions_have_their_meaning() {
+    let partition = partitions(
+        "PartitionName=p Nodes=node[01-02] Default=yes State=drain MaxTime=2-00:00:00 DefaultTime=90 MinNodes=2 \\\n\
+         MaxNodes=4 Priority=9 AllowAccounts=ML,Bio AllowGroups=staff RootOnly=YES Hidden=yes Shared=EXCLUSIVE \\\n\
+         DefMemPerCPU=0",
+    )
+    .remove(0);
+    expect![[r#""#]].assert_debug_eq(&partition);
+    let denied = partitions(
+        "PartitionName=p Nodes=ALL DenyAccounts=ML AllowGroups=ALL MaxNodes=UNLIMITED DefaultTime=NONE",
+    )
+    .remove(0);
+    assert_eq!((denied.deny_accounts, denied.allow_groups), (vec!["ml".to_string()], None));
+    assert_eq!((denied.max_nodes, denied.default_time), (None, None));
+}
+
+#[test]
+fn files_may_include_others_and_all_are_sources() {
+    let files = [
+        ("slurm.conf", "ClusterName=TX\nInclude nodes.conf\ninclude %c.parts\n"),
+        ("nodes.conf", "NodeName=a,b\n"),
+        ("tx.parts", "PartitionName=main Nodes=b\n"),
+    ];
+    let cluster = usable(&files, &Vm::with_two_gpus(), &[]).cluster;
+    let sources: Vec<&str> = cluster.sources.iter().map(|source| source.name.as_str()).collect();
+    assert_eq!(sources, ["slurm.conf", "nodes.conf", "tx.parts"]);
+    assert_eq!(names(&cluster.partitions[0].nodes), "b");
+}
+
+#[test]
+fn the_hash_is_of_the_meaning_and_not_of_the_text() {
+    let one = faultless(SMALL).cluster;
+    let rewritten = format!("# the same\n{}", SMALL.replace("CPUs=8", "cpus=8"));
+    let same = faultless(&rewritten).cluster;
+    let other = faultless(&SMALL.replace("CPUs=8", "CPUs=9")).cluster;
+    assert_ne!(one.sources, same.sources);
+    assert_eq!(one.config_hash, same.config_hash);
+    assert_ne!(one.config_hash, other.config_hash);
+    assert_eq!(config_hash(&one).expect("a hash"), one.config_hash);
+    assert_eq!(one.config_hash.len(), 64);
+}
+
+#[test]
+fn daybook_toml_adds_what_slurm_has_no_word_for() {
+    let toml = "[nodes.\"node[01-03]\"]\nsimulated = true\n[nodes.node02]\nsimulated = false\n\
+                [planner]\nbackfill_reservations = 0x10\njobs_max = 50_000\n\
+                [agent]\nspool_dir = \"/srv/spool/%n\"\n[gateway]\nsocket = \"/run/x.sock\"\n[log]\nbackend = \"embedded\"\n";
+    let slurm = format!("SchedulerParameters=bf_max_job_test=7\nSlurmdSpoolDir=/elsewhere\n{SMALL}");
+    let files = [("slurm.conf", slurm.as_str()), ("daybook.toml", toml)];
+    let configuration = usable(&files, &Vm::with_two_gpus(), &[]);
+    let simulated: Vec<bool> = configuration.cluster.nodes.iter().map(|node| node.simulated).collect();
+    assert_eq!(simulated, [true, false, true, false]);
+    let parameters = &configuration.cluster.parameters;
+    assert_eq!((parameters.backfill_reservations, parameters.planner_jobs_max), (16, 50_000));
+    let daemon = configuration.daemon;
+    assert_eq!((daemon.socket, daemon.log), (Some(PathBuf::from("/run/x.sock")), LogBackend::Embedded));
+    let spool = daemon.spool_dir.expect("a directory").for_node("node01", "vm.hall");
+    assert_eq!(spool, PathBuf::from("/srv/spool/node01"));
+    let alone = usable(&[("daybook.toml", "[nodes.vm]\nsimulated = true\n")], &Vm::with_two_gpus(), &[]);
+    assert!(alone.cluster.nodes[0].simulated);
+}
+
+#[test]
+fn settings_for_slurms_own_daemons_are_listed_and_are_no_fault() {
+    let text = format!(
+        "SlurmctldPort=6817\nslurmdport=6818\nAuthType=auth/munge\nSlurmctldHost=a\nSlurmctldHost=b\n{SMALL}"
+    );
+    let loaded = loaded(&[("slurm.conf", &text)], &Vm::with_two_gpus());
+    assert_eq!((loaded.diagnostics.len(), loaded.configuration.is_some()), (0, true));
+    assert_eq!(loaded.not_needed, ["AuthType", "SlurmctldHost", "SlurmctldPort", "SlurmdPort"]);
+}

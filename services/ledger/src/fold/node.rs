@@ -1,0 +1,125 @@
+use std::collections::BTreeMap;
+
+use daybook_schemas::api::CapacityClass;
+use daybook_schemas::events::{ClusterConfigured, NodeRegistered, NodeUpdated};
+use daybook_schemas::node::{GpuDevice, NodeDefinition, NodeUpdateState};
+use daybook_schemas::{GpuUuid, Mebibytes, NodeName};
+
+use super::{Place, physical};
+use crate::error::LedgerError;
+use crate::keys;
+use crate::posting::Posting;
+use crate::rows::{NODE_HISTORY, NodeAct, NodeHistory, NodeRow, OpenCpus};
+
+pub(super) fn configured(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    data: &ClusterConfigured,
+) -> Result<(), LedgerError> {
+    posting.cluster.configure(data);
+    let named: BTreeMap<&NodeName, &NodeDefinition> = data.nodes.iter().map(|node| (&node.name, node)).collect();
+    for name in posting.node_names()? {
+        if named.contains_key(&name) {
+            continue;
+        }
+        let Some(mut node) = posting.take::<NodeRow>(&name)? else { continue };
+        if !node.leaving {
+            note(posting, place, &name, NodeAct::Removed, None)?;
+        }
+        node.leaving = true;
+        node.gpus.values_mut().for_each(|gpu| gpu.leaving = true);
+        physical::settle(posting, place.seq, &name, node, place.now.seconds())?;
+    }
+    named.values().try_for_each(|definition| define(posting, place, definition))
+}
+
+fn define(posting: &mut Posting<'_>, place: Place<'_>, definition: &NodeDefinition) -> Result<(), LedgerError> {
+    let name = &definition.name;
+    let at = place.now.seconds();
+    let gpus = by_uuid(&definition.gpus);
+    if let Some(mut node) = posting.take::<NodeRow>(name)? {
+        (node.cpus, node.memory, node.configured_gpus, node.leaving) = (definition.cpus, definition.memory, gpus, false);
+        physical::renumber(posting, place.seq, name, &mut node, at)?;
+        return physical::settle(posting, place.seq, name, node, at);
+    }
+    let initial = definition.initial.as_ref();
+    let is = |state| initial.is_some_and(|initial| initial.state == state);
+    let node = NodeRow {
+        cpus: definition.cpus,
+        memory: definition.memory,
+        configured_gpus: gpus,
+        registered_gpus: None,
+        drain: is(NodeUpdateState::Drain),
+        down: is(NodeUpdateState::Down),
+        leaving: false,
+        shares: BTreeMap::new(),
+        gpus: BTreeMap::new(),
+        open: OpenCpus {
+            from: at,
+            seq: place.seq,
+            cpus: 0,
+            cpus_allocated: 0,
+            memory: Mebibytes(0),
+            memory_allocated: Mebibytes(0),
+            rest: CapacityClass::Unknown,
+        },
+        boundary: at,
+        installed_since: at,
+    };
+    note(posting, place, name, NodeAct::Added, initial.map(|initial| initial.reason.clone()))?;
+    physical::found(posting, place.seq, name, node, at)
+}
+
+pub(super) fn registered(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    data: &NodeRegistered,
+) -> Result<(), LedgerError> {
+    let at = place.now.seconds();
+    let Some(mut node) = posting.take::<NodeRow>(&data.node)? else { return Ok(()) };
+    node.registered_gpus = Some(by_uuid(&data.gpus));
+    if !node.leaving {
+        physical::renumber(posting, place.seq, &data.node, &mut node, at)?;
+    }
+    physical::settle(posting, place.seq, &data.node, node, at)?;
+    posting.cluster.registered_since = posting.cluster.registered_since.or(Some(at));
+    note(posting, place, &data.node, NodeAct::Registered, None)
+}
+
+pub(super) fn updated(posting: &mut Posting<'_>, place: Place<'_>, data: &NodeUpdated) -> Result<(), LedgerError> {
+    if let Some(mut node) = posting.take::<NodeRow>(&data.node)? {
+        match data.state {
+            Some(NodeUpdateState::Drain) => node.drain = true,
+            Some(NodeUpdateState::Undrain) => node.drain = false,
+            Some(NodeUpdateState::Down) => node.down = true,
+            Some(NodeUpdateState::Resume) => (node.drain, node.down) = (false, false),
+            None => {}
+        }
+        physical::settle(posting, place.seq, &data.node, node, place.now.seconds())?;
+    }
+    let act = data.state.map_or(NodeAct::Reason, NodeAct::Set);
+    note(posting, place, &data.node, act, data.reason.clone())
+}
+
+fn by_uuid(gpus: &[GpuDevice]) -> BTreeMap<GpuUuid, u32> {
+    gpus.iter().map(|gpu| (gpu.uuid.clone(), gpu.index)).collect()
+}
+
+fn note(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    node: &NodeName,
+    act: NodeAct,
+    reason: Option<String>,
+) -> Result<(), LedgerError> {
+    let actor = &place.event.actor;
+    let row = NodeHistory {
+        seq: place.seq,
+        at: place.now,
+        act,
+        by: actor.name.clone(),
+        uid: actor.uid,
+        reason: reason.filter(|reason| !reason.is_empty()),
+    };
+    posting.append(NODE_HISTORY, &keys::node_event(node, place.seq, place.index), &row)
+}

@@ -1,0 +1,216 @@
+use daybook_schemas::events::{RunAllocated, RunEnded, RunLost, RunNodeReleased, RunStarted};
+use daybook_schemas::job::JobState;
+use daybook_schemas::run::{EndCause, ExitStatus, ProcessUsage};
+use daybook_schemas::{RunId, UtcMicros};
+
+use super::{Place, arrays, job, physical, validity};
+use crate::error::LedgerError;
+use crate::keys;
+use crate::posting::Posting;
+use crate::rows::{
+    BatchStep, JobRow, Phase, RecordKey, RecordRow, RunRow, RunShare, VOID, VoidAllocation,
+};
+
+pub(super) fn allocated(posting: &mut Posting<'_>, place: Place<'_>, data: &RunAllocated) -> Result<(), LedgerError> {
+    if let Some(why) = validity::void(posting, data)? {
+        return note_void(posting, place, data, why);
+    }
+    if let Some(task) = data.array
+        && !arrays::split(posting, place, data.run.job, task)?
+    {
+        return note_void(posting, place, data, format!("task {} cannot start as job {}", task.task, data.run.job));
+    }
+    let from = physical::allocate(posting, place, data)?;
+    let Some(attempt) = posting.edit(&data.run.job, |job: &mut JobRow| {
+        job.phase = Phase::Running;
+        job.run = Some(data.run);
+        job.starts = data.run.start + 1;
+        job.ended = None;
+        job.attempt
+    })?
+    else {
+        return Ok(());
+    };
+    let key = RecordKey { job: data.run.job, attempt };
+    posting.edit(&key, |record: &mut RecordRow| {
+        record.state = JobState::Running;
+        record.eligible = record.eligible.or(Some(place.now)).map(|eligible| eligible.min(place.now));
+        record.reason = record.obstacle;
+        record.held = false;
+        record.run = Some(data.run);
+        record.restarts = data.run.start;
+        record.started = Some(place.now);
+        record.changes.partition = Some(data.partition.clone());
+        record.changes.time_limit = Some(data.time_limit);
+        record.shares = data
+            .nodes
+            .iter()
+            .zip(from)
+            .map(|(share, from)| RunShare {
+                node: share.node.clone(),
+                cpus: u32::try_from(share.cpus.len()).unwrap_or(u32::MAX),
+                memory: share.memory,
+                gpus: share.gpus.clone(),
+                from,
+                to: None,
+            })
+            .collect();
+        record.rests_on(place.seq);
+    })?;
+    let run = RunRow {
+        attempt,
+        allocated: place.now,
+        started: None,
+        ended: None,
+        held_on: data.nodes.iter().map(|share| share.node.clone()).collect(),
+    };
+    posting.put(&data.run, run)
+}
+
+fn note_void(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    data: &RunAllocated,
+    why: String,
+) -> Result<(), LedgerError> {
+    let nodes = data.nodes.iter().map(|share| share.node.clone()).collect();
+    let row = VoidAllocation { seq: place.seq, at: place.now, run: data.run, nodes, why };
+    posting.append(VOID, &keys::event(place.seq, place.index), &row)
+}
+
+pub(super) fn started(posting: &mut Posting<'_>, place: Place<'_>, data: &RunStarted) -> Result<(), LedgerError> {
+    let Some(run) = posting.get::<RunRow>(&data.run)?.filter(|run| run.started.is_none() && run.ended.is_none()) else {
+        return Ok(());
+    };
+    let at = place.event.time.clamp(run.allocated, place.now.max(run.allocated));
+    let attempt = run.attempt;
+    posting.edit(&data.run, |run: &mut RunRow| run.started = Some(at))?;
+    posting.edit(&RecordKey { job: data.run.job, attempt }, |record: &mut RecordRow| {
+        record.batch = Some(BatchStep { started: at, state: JobState::Running, exit: ExitStatus::default() });
+        record.rests_on(place.seq);
+    })?;
+    Ok(())
+}
+
+pub(super) fn ended(posting: &mut Posting<'_>, place: Place<'_>, data: &RunEnded) -> Result<(), LedgerError> {
+    let end = End { at: place.event.time, cause: data.cause, exit: data.exit, usage: data.usage };
+    end_run(posting, place, data.run, end)
+}
+
+pub(super) fn lost(posting: &mut Posting<'_>, place: Place<'_>, data: &RunLost) -> Result<(), LedgerError> {
+    let end = End { at: data.last_evidence, cause: EndCause::Lost, exit: ExitStatus::default(), usage: None };
+    end_run(posting, place, data.run, end)
+}
+
+/// How a run ended.
+struct End {
+    at: UtcMicros,
+    cause: EndCause,
+    exit: ExitStatus,
+    usage: Option<ProcessUsage>,
+}
+
+/// The first end of a run counts; a later one, or one of a run that is not known, has been overtaken.
+fn end_run(posting: &mut Posting<'_>, place: Place<'_>, id: RunId, end: End) -> Result<(), LedgerError> {
+    let Some(run) = posting.get::<RunRow>(&id)?.filter(|run| run.ended.is_none()).cloned() else { return Ok(()) };
+    let floor = run.started.unwrap_or(run.allocated);
+    let at = end.at.clamp(floor, place.now.max(floor));
+    posting.edit(&id, |run: &mut RunRow| run.ended = Some(at))?;
+    let Some(job) = posting.get::<JobRow>(&id.job)?.cloned() else { return Ok(()) };
+    let back = job.cancelled_by.is_none()
+        && (job.requeue_when_ended.is_some() || end.cause == EndCause::NodeFailed && job.requeue);
+    let (state, exit) = final_state(&end, back);
+    posting.edit(&RecordKey { job: id.job, attempt: run.attempt }, |record: &mut RecordRow| {
+        record.state = state;
+        record.ended = Some(at);
+        record.end_is_bound = end.cause == EndCause::Lost;
+        record.exit = exit;
+        record.usage = end.usage;
+        record.cancelled_by = record.cancelled_by.filter(|_| state == JobState::Cancelled);
+        record.batch = batch_end(&end, run.started.unwrap_or(run.allocated), record.batch.is_some());
+        record.rests_on(place.seq);
+    })?;
+    if back {
+        return job::put_back(posting, place, id.job, at, job.requeue_when_ended == Some(true));
+    }
+    posting.edit(&id.job, |job: &mut JobRow| {
+        job.phase = Phase::Ended;
+        job.ended = Some(at);
+        job.requeue_when_ended = None;
+    })?;
+    Ok(())
+}
+
+/// State and exit code of a run's record. `back`: the job goes back into the queue.
+fn final_state(end: &End, back: bool) -> (JobState, ExitStatus) {
+    let clean = ExitStatus::default();
+    match end.cause {
+        EndCause::NodeFailed | EndCause::Lost => (JobState::NodeFail, clean),
+        _ if back => (JobState::Requeued, clean),
+        EndCause::Exited if end.exit.is_success() => (JobState::Completed, clean),
+        EndCause::Exited => (JobState::Failed, end.exit),
+        EndCause::TimeLimit => (JobState::Timeout, clean),
+        EndCause::Cancelled | EndCause::Requeued => (JobState::Cancelled, clean),
+        EndCause::LaunchFailed if end.exit.is_success() => (JobState::Failed, ExitStatus { code: 0, signal: 53 }),
+        EndCause::LaunchFailed => (JobState::Failed, end.exit),
+        EndCause::OutOfMemory => (JobState::OutOfMemory, ExitStatus { code: 0, signal: 125 }),
+    }
+}
+
+/// The batch step's own end: what the script itself did, as Slurm words it. A script that never was has none.
+fn batch_end(end: &End, started: UtcMicros, is_known: bool) -> Option<BatchStep> {
+    let word = |exit: ExitStatus| match exit {
+        ExitStatus { code: 0, signal: 0 } => JobState::Completed,
+        ExitStatus { signal: 0, .. } => JobState::Failed,
+        _ => JobState::Cancelled,
+    };
+    let (state, exit) = match end.cause {
+        EndCause::LaunchFailed => return None,
+        EndCause::NodeFailed | EndCause::Lost if !is_known => return None,
+        EndCause::NodeFailed | EndCause::Lost => (JobState::Cancelled, ExitStatus::default()),
+        EndCause::OutOfMemory => (JobState::OutOfMemory, ExitStatus { code: 0, signal: 125 }),
+        // Where there was no process there is no status: the TERM that it would have got stands for it.
+        EndCause::TimeLimit | EndCause::Cancelled | EndCause::Requeued
+            if end.exit.is_success() && end.usage.is_none() =>
+        {
+            if !is_known {
+                return None;
+            }
+            (JobState::Cancelled, ExitStatus { code: 0, signal: 15 })
+        }
+        _ => (word(end.exit), end.exit),
+    };
+    Some(BatchStep { started, state, exit })
+}
+
+pub(super) fn node_released(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    data: &RunNodeReleased,
+) -> Result<(), LedgerError> {
+    let Some(run) = posting.get::<RunRow>(&data.run)?.filter(|run| run.held_on.contains(&data.node)).cloned() else {
+        return Ok(());
+    };
+    if run.ended.is_none() {
+        // A node let go of a run of which no end was told: the end lies where the node says so.
+        let end = End { at: place.now, cause: EndCause::Lost, exit: ExitStatus::default(), usage: None };
+        end_run(posting, place, data.run, end)?;
+    }
+    let ended = posting.get::<RunRow>(&data.run)?.and_then(|run| run.ended).unwrap_or(place.now);
+    let at = place.event.time.clamp(ended, place.now.max(ended));
+    let to = physical::release(posting, place, data.run, &data.node, at)?;
+    posting.edit(&RecordKey { job: data.run.job, attempt: run.attempt }, |record: &mut RecordRow| {
+        for share in record.shares.iter_mut().filter(|share| share.node == data.node) {
+            share.to = Some(to);
+        }
+        record.rests_on(place.seq);
+    })?;
+    let left = posting.edit(&data.run, |run: &mut RunRow| {
+        run.held_on.remove(&data.node);
+        run.held_on.is_empty()
+    })?;
+    if left == Some(true) {
+        posting.take::<RunRow>(&data.run)?;
+    }
+    Ok(())
+}

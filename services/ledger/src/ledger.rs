@@ -1,0 +1,278 @@
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use daybook_log::clock::Clock;
+use daybook_log::{EventLog, LogHandle, ReadError};
+use daybook_schemas::api::{AccountingAnswer, AccountingQuery, ApiError, CapacityAnswer, CapacityQuery, ErrorCode};
+use daybook_schemas::{NodeName, Seq, Stream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::book::Book;
+use crate::bounds::{PATIENCE, POST_COMMITS, RETRY_MAX, RETRY_MIN};
+use crate::error::LedgerError;
+use crate::query::QueryError;
+use crate::rows::{NodeHistory, VoidAllocation};
+use crate::verify::VerifyReport;
+
+/// How a ledger behaves.
+#[derive(Clone)]
+pub struct LedgerOptions {
+    /// For the elapsed time of what runs.
+    pub clock: Arc<dyn Clock>,
+    /// How long a question waits for what was in the log when it came.
+    pub patience: Duration,
+}
+
+impl LedgerOptions {
+    /// With this clock and the usual patience.
+    pub fn with_clock(clock: Arc<dyn Clock>) -> LedgerOptions {
+        LedgerOptions { clock, patience: PATIENCE }
+    }
+}
+
+/// Where the ledger is, and whether it has stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Progress {
+    position: Seq,
+    /// Why nothing more is posted.
+    stopped: Option<String>,
+}
+
+/// The ledger: follows the state stream, posts it to its book, answers questions.
+pub struct Ledger {
+    book: Arc<Book>,
+    dir: PathBuf,
+    log: LogHandle,
+    options: LedgerOptions,
+    progress: watch::Receiver<Progress>,
+    follower: JoinHandle<()>,
+}
+
+impl Drop for Ledger {
+    fn drop(&mut self) {
+        self.follower.abort();
+    }
+}
+
+impl Ledger {
+    /// The position that the ledger in this directory has recorded: the log that it belongs to is not shorter. Read before
+    /// the log is opened. Zero where there is no ledger yet.
+    pub fn recorded_position(dir: &Path) -> Result<Seq, LedgerError> {
+        Book::recorded_position(dir)
+    }
+
+    /// Opens the ledger in this directory, or begins one, and follows the log. Must be called inside a tokio runtime.
+    pub fn open(dir: &Path, log: LogHandle, options: LedgerOptions) -> Result<Arc<Ledger>, LedgerError> {
+        let book = Arc::new(Book::open(dir)?);
+        let position = book.position()?;
+        let end = log.end(Stream::State);
+        if end < position {
+            return Err(LedgerError::LogTooShort { posted: position, end });
+        }
+        let (publish, progress) = watch::channel(Progress { position, stopped: None });
+        let follower = tokio::spawn(run(book.clone(), log.clone(), publish));
+        Ok(Arc::new(Ledger { book, dir: dir.to_path_buf(), log, options, progress, follower }))
+    }
+
+    /// The last commit posted.
+    pub fn position(&self) -> Seq {
+        self.progress.borrow().position
+    }
+
+    /// Why nothing more is posted, if it has stopped.
+    pub fn stopped(&self) -> Option<String> {
+        self.progress.borrow().stopped.clone()
+    }
+
+    /// Waits, within the ledger's patience, until everything is posted that was in the log at the call.
+    pub async fn caught_up(&self) -> Result<(), ApiError> {
+        let wanted = self.log.end(Stream::State);
+        let mut progress = self.progress.clone();
+        let reached = progress.wait_for(|progress| progress.position >= wanted || progress.stopped.is_some());
+        let not_ready = |why: String| Err(ApiError::new(ErrorCode::NotReady, "the ledger is not up to date").detail(why));
+        match tokio::time::timeout(self.options.patience, reached).await {
+            Ok(Ok(progress)) => match &progress.stopped {
+                // What it has is complete up to the question, even though it goes no further.
+                _ if progress.position >= wanted => Ok(()),
+                Some(why) => not_ready(format!("it has stopped: {why}")),
+                None => Ok(()),
+            },
+            Ok(Err(_)) => not_ready("the daemon is stopping".to_string()),
+            Err(_) => not_ready(format!("it is at {} and did not reach {wanted} in time; try again", self.position())),
+        }
+    }
+
+    /// Answers sacct's question, complete up to the log's end at the call.
+    pub async fn query(&self, query: AccountingQuery) -> Result<AccountingAnswer, ApiError> {
+        self.caught_up().await?;
+        let now = self.options.clock.now();
+        self.ask(move |book| book.accounting(&query, now)).await
+    }
+
+    /// Answers a question about the physical book, complete up to the log's end at the call.
+    pub async fn capacity(&self, query: CapacityQuery) -> Result<CapacityAnswer, ApiError> {
+        self.caught_up().await?;
+        let now = self.options.clock.now();
+        self.ask(move |book| book.capacity(&query, now)).await
+    }
+
+    /// What happened to a node, oldest first.
+    pub async fn node_history(&self, node: NodeName) -> Result<Vec<NodeHistory>, ApiError> {
+        self.caught_up().await?;
+        self.ask(move |book| Ok(book.node_history(&node)?)).await
+    }
+
+    /// Allocations that had been overtaken, oldest first.
+    pub async fn void_allocations(&self) -> Result<Vec<VoidAllocation>, ApiError> {
+        self.caught_up().await?;
+        self.ask(|book| Ok(book.void_allocations()?)).await
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Book) -> Result<T, QueryError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let book = self.book.clone();
+        match tokio::task::spawn_blocking(move || question(&book)).await {
+            Ok(answer) => answer.map_err(refusal),
+            Err(error) => Err(ApiError::new(ErrorCode::Internal, "the ledger's answer failed").detail(error.to_string())),
+        }
+    }
+
+    /// Checks the books (conservation, contiguity, agreement with the records) and posts the log afresh beside them to
+    /// compare. Needs the disk space of a second ledger while it runs.
+    pub async fn verify(&self) -> Result<VerifyReport, LedgerError> {
+        // Only a book that stands still can be compared: checked up to the present position, in one view each.
+        let book = self.book.clone();
+        let (position, hash, faults) = blocking(move || {
+            loop {
+                let before = book.position()?;
+                let (hash, faults) = (book.hash()?, book.check()?);
+                if book.position()? == before {
+                    return Ok((before, hash, faults));
+                }
+            }
+        })
+        .await?;
+        let fresh_hash = self.fresh_hash(position).await?;
+        Ok(VerifyReport {
+            position,
+            spans: faults.spans,
+            intervals: faults.intervals,
+            records: faults.records,
+            hash,
+            fresh_hash,
+            faults: faults.faults,
+            fault_count: faults.count,
+        })
+    }
+
+    async fn fresh_hash(&self, position: Seq) -> Result<String, LedgerError> {
+        let dir = self.dir.join("verify");
+        let clear = |dir: &Path| match std::fs::remove_dir_all(dir) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(LedgerError::Storage { dir: dir.display().to_string(), why: error.to_string() })
+            }
+            _ => Ok(()),
+        };
+        clear(&dir)?;
+        let fresh = Arc::new(Book::open(&dir)?);
+        let mut at = Seq::ZERO;
+        while at < position {
+            let left = usize::try_from(position.0 - at.0).unwrap_or(usize::MAX);
+            let commits = self.log.read(Stream::State, at.next(), left.min(POST_COMMITS)).await?;
+            if commits.is_empty() {
+                return Err(LedgerError::LogTooShort { posted: position, end: at });
+            }
+            let book = fresh.clone();
+            at = blocking(move || book.post(&commits)).await?;
+        }
+        let hash = blocking(move || fresh.hash()).await;
+        clear(&dir)?;
+        hash
+    }
+}
+
+/// What a question's asker sees.
+fn refusal(error: QueryError) -> ApiError {
+    let code = match &error {
+        QueryError::Backwards => ErrorCode::InvalidRequest,
+        QueryError::TooMany => ErrorCode::TooLarge,
+        QueryError::Ledger(_) => ErrorCode::Internal,
+    };
+    ApiError::new(code, error.to_string())
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, LedgerError> + Send + 'static,
+) -> Result<T, LedgerError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => Err(LedgerError::Storage { dir: "memory".to_string(), why: error.to_string() }),
+    }
+}
+
+/// Posts until the log is closed or something does not fit; then says so and stays there.
+async fn run(book: Arc<Book>, log: LogHandle, publish: watch::Sender<Progress>) {
+    if let Some(why) = follow(&book, log.as_ref(), &publish).await {
+        tracing::error!(%why, "the ledger has stopped");
+        publish.send_modify(|progress| progress.stopped = Some(why));
+        // Those who ask are told why, as long as anybody may ask.
+        publish.closed().await;
+    }
+}
+
+/// `None`: the log was closed, which is the daemon's end and no fault of the ledger.
+async fn follow(book: &Arc<Book>, log: &dyn EventLog, publish: &watch::Sender<Progress>) -> Option<String> {
+    let mut position = publish.borrow().position;
+    let mut retry = RETRY_MIN;
+    loop {
+        let commits = match log.read(Stream::State, position.next(), POST_COMMITS).await {
+            Ok(commits) => commits,
+            Err(ReadError::Unavailable(why)) => {
+                tracing::warn!(%why, "the ledger waits for the log");
+                tokio::time::sleep(retry).await;
+                retry = (retry * 2).min(RETRY_MAX);
+                // Where the log is closed for good, this says so.
+                log.wait_past(Stream::State, position).await.ok()?;
+                continue;
+            }
+            Err(error) => return Some(error.to_string()),
+        };
+        retry = RETRY_MIN;
+        if commits.is_empty() {
+            log.wait_past(Stream::State, position).await.ok()?;
+            continue;
+        }
+        match post(book, commits).await {
+            Ok(reached) => position = reached,
+            Err((reached, why)) => {
+                publish.send_modify(|progress| progress.position = reached);
+                return Some(why.to_string());
+            }
+        }
+        publish.send_modify(|progress| progress.position = position);
+    }
+}
+
+/// Posts a batch. Where a commit in it does not fit, those in front of it are posted, and the error comes with where that is.
+async fn post(book: &Arc<Book>, commits: Vec<Arc<daybook_schemas::Commit>>) -> Result<Seq, (Seq, LedgerError)> {
+    let book = book.clone();
+    let posted = blocking(move || {
+        let Err(why) = book.post(&commits) else { return Ok((book.position()?, None)) };
+        let good = match &why {
+            LedgerError::Unposted { seq, .. } => commits.partition_point(|commit| commit.seq < *seq),
+            _ => 0,
+        };
+        let reached = if good > 0 { book.post(&commits[..good])? } else { book.position()? };
+        Ok((reached, Some(why)))
+    })
+    .await;
+    match posted {
+        Ok((reached, None)) => Ok(reached),
+        Ok((reached, Some(why))) => Err((reached, why)),
+        Err(why) => Err((Seq::ZERO, why)),
+    }
+}

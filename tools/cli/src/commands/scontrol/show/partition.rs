@@ -1,0 +1,122 @@
+//! `scontrol show partition`.
+
+use daybook_schemas::api::PartitionView;
+use daybook_schemas::grammar::duration::format_time_limit;
+use daybook_schemas::job::MemoryRequest;
+use daybook_schemas::node::{PartitionDefinition, PartitionState};
+
+use super::lines::{Record, or_null, yes_no};
+use crate::client::{CallError, Client};
+use crate::commands::json;
+use crate::commands::scontrol::Flags;
+use crate::say;
+use crate::table::amounts::{self, MemoryUnits};
+
+/// What stands before the reason of a failed call.
+const CALL: &str = "slurm_load_partitions error";
+
+/// Shows one partition, or all that are not hidden (with `-a` all).
+pub fn show(flags: Flags, name: Option<&str>) -> u8 {
+    let asked = Client::connect().map_err(CallError::from).and_then(|mut client| client.get("/v1/partitions"));
+    let mut partitions: Vec<PartitionView> = match asked {
+        Ok(partitions) => partitions,
+        Err(error) => return json::report(CALL, &error),
+    };
+    partitions.retain(|partition| match name {
+        Some(name) => partition.definition.name == name,
+        None => flags.all || !partition.definition.hidden,
+    });
+    if flags.json {
+        return json::print("partitions", &partitions);
+    }
+    match (name, partitions.is_empty()) {
+        (Some(name), true) => {
+            say::print(&format!("Partition {name} not found\n"));
+            1
+        }
+        (None, true) => {
+            say::print("No partitions in the system\n");
+            0
+        }
+        _ => {
+            say::print(&partitions.iter().map(|partition| text(partition, flags)).collect::<String>());
+            0
+        }
+    }
+}
+
+/// The text of one partition.
+fn text(partition: &PartitionView, flags: Flags) -> String {
+    let definition = &partition.definition;
+    let mut record = Record::new(flags);
+    record.add(format!("PartitionName={}", definition.name));
+    record.line(format!("AllowGroups={} {} AllowQos=ALL", listed(&definition.allow_groups), accounts(definition)));
+    record.line(format!("AllocNodes=ALL Default={} QoS=N/A", yes_no(definition.default)));
+    record.line(format!(
+        "DefaultTime={} DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden={}",
+        definition.default_time.map_or("NONE".to_string(), format_time_limit),
+        yes_no(definition.hidden)
+    ));
+    record.line(format!(
+        "MaxNodes={} MaxTime={} MinNodes={} LLN=NO MaxCPUsPerNode=UNLIMITED",
+        definition.max_nodes.map_or("UNLIMITED".to_string(), |most| most.to_string()),
+        format_time_limit(definition.max_time),
+        definition.min_nodes
+    ));
+    let nodes = daybook_schemas::grammar::hostlist::compress(definition.nodes.iter().map(|name| name.as_str()));
+    record.line(format!("Nodes={}", or_null(&nodes)));
+    record.line(format!(
+        "PriorityJobFactor={} PriorityTier={} RootOnly={} ReqResv=NO OverSubscribe={}",
+        definition.priority_job_factor,
+        definition.priority_tier,
+        yes_no(definition.root_only),
+        if definition.exclusive { "EXCLUSIVE" } else { "NO" }
+    ));
+    record.line("OverTimeLimit=NONE PreemptMode=OFF");
+    record.line(format!(
+        "State={} TotalCPUs={} TotalNodes={} SelectTypeParameters=NONE",
+        state(definition.state),
+        partition.total_cpus,
+        partition.total_nodes
+    ));
+    let (job_defaults, memory) = default_memory(definition.default_memory);
+    record.line(format!("JobDefaults={job_defaults}"));
+    record.line(format!("{memory} MaxMemPerNode=UNLIMITED"));
+    record.line(format!("TRES={}", amounts::tres(&partition.tres, MemoryUnits::Fitting)));
+    record.finish()
+}
+
+fn listed(names: &Option<Vec<String>>) -> String {
+    names.as_ref().map_or("ALL".to_string(), |names| names.join(","))
+}
+
+fn accounts(definition: &PartitionDefinition) -> String {
+    match (&definition.allow_accounts, definition.deny_accounts.is_empty()) {
+        (None, false) => format!("DenyAccounts={}", definition.deny_accounts.join(",")),
+        (allowed, _) => format!("AllowAccounts={}", listed(allowed)),
+    }
+}
+
+fn state(state: PartitionState) -> &'static str {
+    match state {
+        PartitionState::Up => "UP",
+        PartitionState::Down => "DOWN",
+        PartitionState::Drain => "DRAIN",
+        PartitionState::Inactive => "INACTIVE",
+    }
+}
+
+/// `JobDefaults` and `DefMemPer…`.
+fn default_memory(memory: Option<MemoryRequest>) -> (String, String) {
+    let none = || "(null)".to_string();
+    match memory {
+        None => (none(), "DefMemPerNode=UNLIMITED".to_string()),
+        Some(MemoryRequest::PerNode(each)) => (none(), format!("DefMemPerNode={each}")),
+        Some(MemoryRequest::PerCpu(each)) => (none(), format!("DefMemPerCPU={each}")),
+        Some(MemoryRequest::PerGpu(each)) => (format!("DefMemPerGPU={each}"), "DefMemPerNode=UNLIMITED".to_string()),
+    }
+}
+
+#[cfg(test)]
+#[path = "partition_golden.rs"]
+mod golden;
