@@ -45,6 +45,7 @@ pub fn parse_selector(text: &str) -> Result<JobSelector, InvalidJobIdText> {
     Ok(JobSelector { job, tasks })
 }
 
+#[doc(hidden)]
 pub use parse_selector as parse;
 
 /// Reads a job id that may have a step behind it.

@@ -13,5 +13,3 @@ pub mod memory;
 pub mod output_pattern;
 pub mod signal;
 pub mod tres;
-
-pub use hostlist as host_list;

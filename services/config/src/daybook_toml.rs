@@ -90,15 +90,15 @@ impl Reader<'_> {
     }
 
     fn document(&mut self, document: &DeTable<'_>, settings: &mut DaybookToml) {
-        for (name, value) in document {
+        for (name, value) in document.iter() {
             let Some(&(table, keys)) = KEYS.iter().find(|(table, _)| *table == name.get_ref()) else {
                 let tables = KEYS.iter().map(|(table, _)| *table);
                 let remedy =
                     did_you_mean(name.get_ref(), tables, "remove it; docs/configuration.md lists all");
-                self.error(name.span(), format!("unknown table \"{}\"", name.get_ref()), remedy);
+                self.error(name.span(), format!("unknown entry \"{}\"", name.get_ref()), remedy);
                 continue;
             };
-            let Some(content) = self.table(name, value) else { continue };
+            let Some(content) = self.table(name, value, table) else { continue };
             if table == "nodes" {
                 self.nodes(content, keys, settings);
                 continue;
@@ -111,12 +111,18 @@ impl Reader<'_> {
         }
     }
 
-    fn table<'v>(&mut self, name: &Key<'_>, value: &'v Spanned<DeValue<'_>>) -> Option<&'v DeTable<'v>> {
+    /// The table at `path`, as it is written in a heading.
+    fn table<'v>(
+        &mut self,
+        name: &Key<'_>,
+        value: &'v Spanned<DeValue<'_>>,
+        path: &str,
+    ) -> Option<&'v DeTable<'v>> {
         match value.get_ref() {
             DeValue::Table(content) => Some(content),
             _ => {
                 let what = format!("\"{}\" is no table", name.get_ref());
-                self.error(name.span(), what, format!("write [{}] on a line of its own", name.get_ref()));
+                self.error(name.span(), what, format!("write [{path}] on a line of its own"));
                 None
             }
         }
@@ -133,7 +139,10 @@ impl Reader<'_> {
     }
 
     fn nodes(&mut self, content: &DeTable<'_>, keys: &[&str], settings: &mut DaybookToml) {
-        for (name, value) in content {
+        // The table is ordered by name; of entries for one node the last of the file counts.
+        let mut entries: Vec<_> = content.iter().collect();
+        entries.sort_by_key(|(name, _)| name.span().start);
+        for (name, value) in entries {
             let nodes = match hostlist::expand(name.get_ref()) {
                 Ok(nodes) => nodes,
                 Err(error) => {
@@ -141,7 +150,8 @@ impl Reader<'_> {
                     continue;
                 }
             };
-            let Some(content) = self.table(name, value) else { continue };
+            let path = format!("nodes.\"{}\"", name.get_ref());
+            let Some(content) = self.table(name, value, &path) else { continue };
             for (key, value) in content {
                 if !self.is_known(key, keys, &format!("[nodes.\"{}\"]", name.get_ref())) {
                     continue;
@@ -150,7 +160,8 @@ impl Reader<'_> {
                     let (nodes, place) = (nodes.clone(), self.place(name.span().start));
                     settings.simulated.push(SimulatedNodes { nodes, simulated, place });
                 } else {
-                    self.error(value.span(), format!("{} is true or false", key.get_ref()), "");
+                    let what = format!("{} is neither true nor false", key.get_ref());
+                    self.error(value.span(), what, format!("{0} = true or {0} = false", key.get_ref()));
                 }
             }
         }
@@ -177,7 +188,7 @@ impl Reader<'_> {
                 settings.socket = self.absolute_path(key, value).map(PathBuf::from);
             }
             ("log", "backend") => self.log_backend(key, value),
-            // `KEYS` and this list are held together by a test.
+            // Only a key that was added to `KEYS` and not here comes to this.
             (table, key) => self.error(value.span(), format!("{key} of [{table}] is not supported yet"), ""),
         }
     }
@@ -201,7 +212,7 @@ impl Reader<'_> {
             DeValue::String(path) if path.starts_with('/') => Some(path),
             _ => {
                 let what = format!("{} is no absolute path", key.get_ref());
-                self.error(value.span(), what, format!("such as {} = \"/run/daybook\"", key.get_ref()));
+                self.error(value.span(), what, "write a path that begins with / between quotes");
                 None
             }
         }

@@ -89,7 +89,7 @@ pub(crate) struct Findings {
 }
 
 /// The remedy of every setting that has no effect.
-const WITHOUT_EFFECT: &str = "Daybook runs as if it were not there";
+const WITHOUT_EFFECT: &str = "all goes on as if it were not there";
 
 impl Findings {
     pub fn error(&mut self, place: &Place, what: impl Into<String>, remedy: impl Into<String>) {
@@ -102,7 +102,7 @@ impl Findings {
 
     /// A setting that Slurm knows, that would change something, and that is not supported yet.
     pub fn without_effect(&mut self, place: &Place, setting: &str, about: &str) {
-        let what = format!("{setting} has no effect: {about} is not supported yet");
+        let what = format!("{setting} has no effect: Daybook does not support {about} yet");
         let entry = self.without_effect.entry((place.file.to_string(), what));
         entry.or_insert_with(|| (place.clone(), 0)).1 += 1;
     }

@@ -33,6 +33,11 @@ impl Files {
         self.sources.iter().map(|source| source.name.clone()).collect()
     }
 
+    /// How many files have been read.
+    pub fn count(&self) -> usize {
+        self.sources.len()
+    }
+
     /// The files read and their hashes.
     pub fn into_sources(self) -> Vec<ConfigurationSource> {
         self.sources

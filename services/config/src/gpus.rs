@@ -71,8 +71,8 @@ struct Assignment<'a> {
     disagreements: BTreeMap<(Place, Place, String, String), Vec<NodeName>>,
     /// Device files that are not there, by line, and the nodes.
     missing: BTreeMap<Place, (BTreeSet<String>, BTreeSet<NodeName>)>,
-    /// Nodes by host and device file, and where the first was given.
-    users: BTreeMap<(String, String), (Place, Vec<NodeName>)>,
+    /// Nodes by device of this machine (its file, or its UUID where it has none), and where the first was given.
+    users: BTreeMap<String, (Place, Vec<NodeName>)>,
     /// Nodes with `Gres=` at this place that no line of an existing `gres.conf` is for.
     without_line: BTreeMap<(Place, String), Vec<NodeName>>,
 }
@@ -139,7 +139,12 @@ impl<'a> Assignment<'a> {
         if detect && here {
             let found: Vec<Candidate> = self.found().iter().map(Candidate::found).collect();
             return match pick(&node.gres, &found) {
-                Some(picked) => devices(name, picked),
+                Some(picked) => {
+                    for gpu in picked.iter().filter_map(Candidate::identity) {
+                        self.note_user(node, &node.gres_place, gpu);
+                    }
+                    devices(name, picked)
+                }
                 None => {
                     let found = format!("the driver finds {}", describe(&found));
                     self.disagree(node, &node.gres_place.clone(), &found)
@@ -193,13 +198,19 @@ impl<'a> Assignment<'a> {
             missing.0.insert(file.to_string());
             missing.1.insert(name.clone());
         }
-        let key = (node.definition.hostname.clone(), file.to_string());
-        self.users.entry(key).or_insert_with(|| (line.place.clone(), Vec::new())).1.push(name.clone());
+        self.note_user(node, &line.place, file);
         if !file.starts_with("/dev/nvidia") {
             return None;
         }
         let known = self.found().iter().find(|gpu| gpu.file.as_deref() == Some(Path::new(file)));
         known.map(|gpu| gpu.uuid.clone())
+    }
+
+    /// Notes that a device of this machine is one of the node's.
+    fn note_user(&mut self, node: &Node, place: &Place, device: &str) {
+        let first = || (place.clone(), Vec::new());
+        let users = &mut self.users.entry(device.to_string()).or_insert_with(first).1;
+        users.push(node.definition.name.clone());
     }
 
     /// Notes the disagreement; the node gets what `Gres=` declares, so that nothing else seems wrong.
@@ -241,18 +252,18 @@ impl<'a> Assignment<'a> {
 
     /// A device of two nodes on one machine: GPUs that are not real may be shared, as in a test cluster.
     fn report_shared(&self, findings: &mut Findings) {
-        let mut shared: BTreeMap<(&Place, &str, &Vec<NodeName>, bool), Vec<&str>> = BTreeMap::new();
-        for ((host, file), (place, nodes)) in &self.users {
-            let known = || self.found().iter().any(|gpu| gpu.file.as_deref() == Some(Path::new(file)));
+        let mut shared: BTreeMap<(&Place, &Vec<NodeName>, bool), Vec<&str>> = BTreeMap::new();
+        for (file, (place, nodes)) in &self.users {
             let distinct: BTreeSet<&NodeName> = nodes.iter().collect();
             if distinct.len() > 1 {
-                let real = file.starts_with("/dev/nvidia") && known();
-                shared.entry((place, host, nodes, real)).or_default().push(file);
+                let is_this = |gpu: &FoundGpu| Candidate::found(gpu).identity() == Some(file);
+                let real = self.found().iter().any(is_this);
+                shared.entry((place, nodes, real)).or_default().push(file);
             }
         }
-        for ((place, host, nodes, real), files) in shared {
+        for ((place, nodes, real), files) in shared {
             let files = hostlist::compress(files);
-            let what = format!("{files} belongs to several nodes on {host}: {}", fold(nodes));
+            let what = format!("{files} belongs to several nodes on this machine: {}", fold(nodes));
             match real {
                 true => findings.error(place, what, "a GPU is in the books of one node: give each its own"),
                 false => findings.warning(place, what, "each node counts them as its own"),
@@ -268,6 +279,11 @@ impl Candidate {
             file: gpu.file.as_ref().map(|file| file.to_string_lossy().into_owned()),
             uuid: Some(gpu.uuid.clone()),
         }
+    }
+
+    /// What tells it from the other devices of its machine.
+    fn identity(&self) -> Option<&str> {
+        self.file.as_deref().or(self.uuid.as_deref())
     }
 }
 

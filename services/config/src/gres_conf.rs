@@ -5,7 +5,7 @@ use daybook_schemas::grammar::hostlist;
 use crate::diagnostic::{Findings, Place, did_you_mean};
 use crate::files::Files;
 use crate::gres_text::{GPUS_MAX, legal_type};
-use crate::keys::{Key, is_supported, no_effect, no_effect_unless, supported};
+use crate::keys::{Key, find, is_supported, no_effect, no_effect_unless, supported};
 use crate::lines::{Line, Pair, read_lines};
 use crate::values;
 
@@ -101,7 +101,9 @@ impl GresConf {
             Some(name) => {
                 findings.without_effect(&name.place, &name.text(), "any generic resource but gpu");
             }
-            None if get("AutoDetect").is_some() => {}
+            // A line with an unknown key has been reported.
+            None if get("AutoDetect").is_some()
+                || pairs.iter().any(|pair| find(KEYS, &pair.key).is_none()) => {}
             None => findings.error(&first.place, "the line has no Name=", "write Name=gpu, or remove it"),
         }
     }

@@ -20,17 +20,21 @@ pub(crate) struct GresEntry {
 /// The GPUs of a `Gres=` value; other resources are reported as having no effect.
 pub(crate) fn parse_pair(pair: &Pair, findings: &mut Findings) -> Vec<GresEntry> {
     let mut entries = Vec::new();
+    let mut total = 0;
     for part in split_outside_parentheses(&pair.value) {
         match parse_entry(part) {
             Ok(entry) if entry.name != "gpu" => {
                 findings.without_effect(&pair.place, &format!("Gres={part}"), "any generic resource but gpu");
             }
             Ok(entry) if entry.count == 0 => {}
-            Ok(entry) if entry.count > GPUS_MAX => {
+            Ok(entry) if entry.count > GPUS_MAX - total => {
                 let what = format!("Gres={part} is out of range");
                 findings.error(&pair.place, what, format!("a node has at most {GPUS_MAX} GPUs"));
             }
-            Ok(entry) => entries.push(entry),
+            Ok(entry) => {
+                total += entry.count;
+                entries.push(entry);
+            }
             Err(remedy) => {
                 findings.error(&pair.place, format!("Gres={part} cannot be read"), remedy);
             }
@@ -111,6 +115,7 @@ mod tests {
             ("gpu:a b:4", "", 1),
             ("gpu:no_consume:4", "", 1),
             ("gpu:2000", "", 1),
+            ("gpu:a:1024,gpu:b:1", "gpu/a/1024", 1),
             ("gpu:4(S:0", "", 1),
             (":4", "", 1),
         ] {

@@ -21,7 +21,7 @@ pub(crate) struct Key {
     /// In Slurm's spelling; read in any letter case.
     pub name: &'static str,
     pub standing: Standing,
-    /// What it is about: a few words; of keys without effect the subject of "is not supported yet".
+    /// What it is about: a few words; of keys without effect what "is not supported yet".
     pub about: &'static str,
 }
 

@@ -18,6 +18,8 @@ mod keys;
 mod lines;
 mod local_cluster;
 mod machine;
+#[cfg(test)]
+mod manual;
 mod settings;
 mod slurm_conf;
 mod values;

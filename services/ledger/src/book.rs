@@ -74,7 +74,11 @@ impl Book {
         self.store.read().hash()
     }
 
-    /// Checks the physical book against itself and against the records: see [`crate::VerifyReport`].
+    /// Checks the physical book against itself and against the records; what is wrong, in words (the first hundred).
+    pub fn faults(&self) -> Result<Vec<String>, LedgerError> {
+        Ok(self.check()?.faults)
+    }
+
     pub(crate) fn check(&self) -> Result<Faults, LedgerError> {
         verify::check(&self.store.read())
     }

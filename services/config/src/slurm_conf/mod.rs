@@ -11,6 +11,7 @@ pub(crate) mod partitions;
 pub(crate) mod topology;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::diagnostic::{Findings, Place};
 use crate::files::Files;
@@ -21,7 +22,7 @@ use crate::lines::{Line, Pair, read_lines};
 pub(crate) const SLURM_CONF: &str = "slurm.conf";
 
 /// How deep files may include each other.
-const INCLUDE_DEPTH_MAX: u32 = 8;
+const INCLUDE_DEPTH_MAX: usize = 8;
 /// The most files in all.
 const FILES_MAX: usize = 1000;
 
@@ -101,33 +102,40 @@ impl SlurmConf {
 pub(crate) fn read(files: &mut Files, findings: &mut Findings) -> Option<SlurmConf> {
     let mut conf = SlurmConf::default();
     let place = Place::file(SLURM_CONF);
-    read_file(SLURM_CONF, &place, 0, files, &mut conf, findings)?;
+    read_file(SLURM_CONF, &place, &mut Vec::new(), files, &mut conf, findings)?;
     Some(conf)
 }
 
+/// `open` are the files whose lines are being read, from `slurm.conf` to the one that includes this.
 fn read_file(
     path: &str,
     mention: &Place,
-    depth: u32,
+    open: &mut Vec<Arc<str>>,
     files: &mut Files,
     conf: &mut SlurmConf,
     findings: &mut Findings,
 ) -> Option<()> {
     let text = files.read(path, mention, findings)?;
+    open.push(files.name_of(path));
     for line in read_lines(&files.name_of(path), &text, findings) {
         match line {
             Line::Pairs(pairs) => conf.add_line(pairs, findings),
             Line::Include { path, place } => {
-                if depth == INCLUDE_DEPTH_MAX || files.names().len() >= FILES_MAX {
-                    let what = format!("Include {path} is the {INCLUDE_DEPTH_MAX}th inside each other");
-                    findings.error(&place, what, "does a file include itself?");
-                    continue;
-                }
                 let path = with_cluster_name(&path, conf);
-                let _ = read_file(&path, &place, depth + 1, files, conf, findings);
+                if open.contains(&files.name_of(&path)) {
+                    findings.error(&place, format!("{path} includes itself"), "remove one Include");
+                } else if open.len() > INCLUDE_DEPTH_MAX || files.count() >= FILES_MAX {
+                    let what = format!("Include {path} is one too many");
+                    let remedy = format!("at most {FILES_MAX} files, {INCLUDE_DEPTH_MAX} deep, are read");
+                    findings.error(&place, what, remedy);
+                } else {
+                    // A file that cannot be read has been reported; the lines below the Include still count.
+                    let _ = read_file(&path, &place, open, files, conf, findings);
+                }
             }
         }
     }
+    open.pop();
     Some(())
 }
 

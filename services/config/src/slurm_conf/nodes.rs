@@ -46,6 +46,8 @@ pub(crate) const KEYS: &[Key] = &[
 
 const KIND: &str = "key of a node";
 const ALIASES: &[(&str, &str)] = &[("Features", "Feature"), ("Procs", "CPUs")];
+/// The most nodes of a cluster.
+const NODES_MAX: usize = 65_536;
 /// Slurm counts CPUs in 16 bits.
 const COUNT_MAX: u32 = 65533;
 
@@ -80,6 +82,11 @@ pub(crate) fn nodes(records: &[Record], findings: &mut Findings) -> Vec<Node> {
             let name = node.definition.name.to_string();
             match known.get(&name) {
                 Some(first) => twice.entry(first.clone()).or_default().push(name),
+                None if nodes.len() == NODES_MAX => {
+                    let what = format!("there are more than {NODES_MAX} nodes");
+                    findings.error(&record.name.place, what, "is a range in NodeName too long?");
+                    return nodes;
+                }
                 None => {
                     known.insert(name, node.place.clone());
                     nodes.push(node);
@@ -215,6 +222,14 @@ fn topology_of(record: &Record, fields: &Fields, findings: &mut Findings) -> Top
     };
     let (topology, misfits) = topology::complete(given);
     let place_of = |key: &str| fields.get(key).map_or(&record.name.place, |pair| &pair.place);
+    if topology.cpus > COUNT_MAX {
+        let what = format!("{} has more than {COUNT_MAX} CPUs", record.name.text());
+        findings.error(
+            &record.name.place,
+            what,
+            "correct Boards, Sockets, CoresPerSocket and ThreadsPerCore",
+        );
+    }
     for misfit in misfits {
         let (place, what, remedy) = match misfit {
             Misfit::SocketsTwice => (

@@ -245,14 +245,15 @@ fn times(fields: &Fields, findings: &mut Findings) -> (TimeLimit, Option<TimeLim
         values::time_limit(pair, findings)
     };
     let max_time = time("MaxTime");
-    let default_time = time("DefaultTime");
+    let mut default_time = time("DefaultTime");
     // TimeLimit orders minutes before unlimited.
     if let (Some(limit), Some(default)) = (max_time, default_time)
         && default > limit
         && let (Some(limit), Some(pair)) = (fields.get("MaxTime"), fields.get("DefaultTime"))
     {
         let what = format!("{} is longer than {}", pair.text(), limit.text());
-        findings.error(&pair.place, what, "shorten DefaultTime, or raise MaxTime");
+        findings.warning(&pair.place, what, "as in Slurm MaxTime is used for both; shorten DefaultTime");
+        default_time = None;
     }
     (max_time.unwrap_or(TimeLimit::Unlimited), default_time)
 }

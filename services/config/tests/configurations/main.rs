@@ -1,5 +1,6 @@
 //! Whole configurations: what broken ones are answered with, and what good ones mean.
 
+mod any;
 mod broken;
 mod gpus;
 mod machine;

@@ -33,8 +33,99 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
     assert_eq!(configuration.daemon, DaemonSettings::default());
     let cluster = configuration.cluster;
     assert_eq!((cluster.cluster_name.as_str(), cluster.sources.len()), ("cluster", 0));
-    expect![[r#""#]]
-        .assert_eq(&format!("{:#?}\n{:#?}\n{:#?}", cluster.nodes, cluster.partitions, cluster.parameters));
+    expect![[r#"
+        [
+            NodeDefinition {
+                name: NodeName(
+                    "vm",
+                ),
+                hostname: "vm.hall",
+                address: "vm.hall",
+                cpus: 16,
+                boards: 1,
+                sockets: 1,
+                cores_per_socket: 8,
+                threads_per_core: 2,
+                memory: Mebibytes(
+                    64000,
+                ),
+                tmp_disk: Mebibytes(
+                    100000,
+                ),
+                weight: 1,
+                features: [],
+                gpus: [
+                    GpuDevice {
+                        index: 0,
+                        uuid: GpuUuid(
+                            "GPU-00000000",
+                        ),
+                        gpu_type: "h200",
+                        file: Some(
+                            "/dev/nvidia0",
+                        ),
+                    },
+                    GpuDevice {
+                        index: 1,
+                        uuid: GpuUuid(
+                            "GPU-00000001",
+                        ),
+                        gpu_type: "h200",
+                        file: Some(
+                            "/dev/nvidia1",
+                        ),
+                    },
+                ],
+                gres: "gpu:h200:2",
+                simulated: false,
+                initial: None,
+            },
+        ]
+        [
+            PartitionDefinition {
+                name: "main",
+                nodes: [
+                    NodeName(
+                        "vm",
+                    ),
+                ],
+                nodes_text: "vm",
+                default: true,
+                state: Up,
+                max_time: Unlimited,
+                default_time: None,
+                min_nodes: 0,
+                max_nodes: None,
+                priority_tier: 1,
+                priority_job_factor: 1,
+                allow_accounts: None,
+                deny_accounts: [],
+                allow_groups: None,
+                root_only: false,
+                hidden: false,
+                exclusive: false,
+                default_memory: None,
+            },
+        ]
+        ClusterParameters {
+            kill_wait: Seconds(
+                30,
+            ),
+            min_job_age: Seconds(
+                300,
+            ),
+            max_array_size: 1001,
+            max_job_count: 10000,
+            first_job_id: 1,
+            default_memory: None,
+            memory_is_consumed: true,
+            enforce_partition_limits: false,
+            job_requeue: true,
+            over_time_limit_minutes: 0,
+            backfill_reservations: 1,
+            planner_jobs_max: 10000,
+        }"#]]
+    .assert_eq(&format!("{:#?}\n{:#?}\n{:#?}", cluster.nodes, cluster.partitions, cluster.parameters));
 
     let alone = usable(&[], &Vm::without_gpus(), &[]);
     assert_eq!((alone.cluster.nodes[0].gpus.len(), alone.cluster.nodes[0].gres.as_str()), (0, ""));
@@ -106,7 +197,12 @@ fn default_lines_hold_for_what_follows_and_add_up() {
             format!("{} {} {} {:?} {}", node.name, node.cpus, node.memory, node.features, node.weight)
         })
         .collect();
-    expect![[r#""#]].assert_eq(&found.join("\n"));
+    expect![[r#"
+        first 1 1 [] 1
+        second 8 100 ["a"] 7
+        third 4 200 ["b", "c"] 5
+        fourth 4 200 ["b", "c"] 5"#]]
+    .assert_eq(&found.join("\n"));
     let partitions = partitions(
         "PartitionName=DEFAULT MaxTime=1:00:00 Nodes=node01 PriorityTier=3\n\
          PartitionName=a Nodes=node02\n\
@@ -117,7 +213,10 @@ fn default_lines_hold_for_what_follows_and_add_up() {
         .iter()
         .map(|one| format!("{} {} {:?} {}", one.name, names(&one.nodes), one.max_time, one.priority_tier))
         .collect();
-    expect![[r#""#]].assert_eq(&found.join("\n"));
+    expect![[r#"
+        a node02 Minutes(60) 3
+        b node01 Minutes(120) 4"#]]
+    .assert_eq(&found.join("\n"));
 }
 
 #[test]
@@ -129,7 +228,13 @@ fn host_names_addresses_and_ports_pair_with_names() {
     );
     let found: Vec<String> =
         nodes.iter().map(|node| format!("{} {} {}", node.name, node.hostname, node.address)).collect();
-    expect![[r#""#]].assert_eq(&found.join("\n"));
+    expect![[r#"
+        n1 h8 10.0.0.1
+        n2 h9 10.0.0.2
+        m1 vm vm
+        m2 vm vm
+        v6 v6 fe80::1"#]]
+    .assert_eq(&found.join("\n"));
 }
 
 #[test]
@@ -148,7 +253,12 @@ fn nodes_begin_in_the_state_that_is_configured() {
             None => format!("{} as registered", node.name),
         })
         .collect();
-    expect![[r#""#]].assert_eq(&found.join("\n"));
+    expect![[r#"
+        a Drain: dust
+        b down: no power
+        c down: 
+        d Drain: dust"#]]
+    .assert_eq(&found.join("\n"));
 }
 
 #[test]
@@ -162,7 +272,13 @@ fn partitions_name_nodes_node_sets_or_all_in_the_order_of_the_cluster() {
         .iter()
         .map(|one| format!("{} [{}] {}", one.name, one.nodes_text, names(&one.nodes)))
         .collect();
-    expect![[r#""#]].assert_eq(&found.join("\n"));
+    expect![[r#"
+        a [ALL] node01 node02 node03 node04 fast1 fast2
+        b [node03,node[01-02],node03] node01 node02 node03
+        c [quick] fast1 fast2
+        d [mixed node01] node01 node04 fast1 fast2
+        e [] "#]]
+    .assert_eq(&found.join("\n"));
 }
 
 #[test]
@@ -173,13 +289,70 @@ fn keys_of_partitions_have_their_meaning() {
          DefMemPerCPU=0",
     )
     .remove(0);
-    expect![[r#""#]].assert_debug_eq(&partition);
+    expect![[r#"
+        PartitionDefinition {
+            name: "p",
+            nodes: [
+                NodeName(
+                    "node01",
+                ),
+                NodeName(
+                    "node02",
+                ),
+            ],
+            nodes_text: "node[01-02]",
+            default: true,
+            state: Drain,
+            max_time: Minutes(
+                2880,
+            ),
+            default_time: Some(
+                Minutes(
+                    90,
+                ),
+            ),
+            min_nodes: 2,
+            max_nodes: Some(
+                4,
+            ),
+            priority_tier: 9,
+            priority_job_factor: 9,
+            allow_accounts: Some(
+                [
+                    "ml",
+                    "bio",
+                ],
+            ),
+            deny_accounts: [],
+            allow_groups: Some(
+                [
+                    "staff",
+                ],
+            ),
+            root_only: true,
+            hidden: true,
+            exclusive: true,
+            default_memory: Some(
+                PerCpu(
+                    Mebibytes(
+                        0,
+                    ),
+                ),
+            ),
+        }
+    "#]]
+    .assert_debug_eq(&partition);
     let denied = partitions(
         "PartitionName=p Nodes=ALL DenyAccounts=ML AllowGroups=ALL MaxNodes=UNLIMITED DefaultTime=NONE",
     )
     .remove(0);
     assert_eq!((denied.deny_accounts, denied.allow_groups), (vec!["ml".to_string()], None));
     assert_eq!((denied.max_nodes, denied.default_time), (None, None));
+    let slurm = format!("{NODES}PartitionName=p Nodes=ALL MaxTime=60 DefaultTime=90\n");
+    let warning = ["DefaultTime=90 is longer than MaxTime=60"];
+    let short =
+        usable(&[("slurm.conf", &slurm)], &Vm::with_two_gpus(), &warning).cluster.partitions.remove(0);
+    assert_eq!((short.max_time, short.default_time), (TimeLimit::Minutes(60), None), "as in Slurm");
 }
 
 #[test]

@@ -103,7 +103,7 @@ pub(super) fn held(posting: &mut Posting<'_>, place: Place<'_>, data: &JobHeld) 
         posting.edit(&RecordKey { job: id, attempt: job.attempt }, |record: &mut RecordRow| {
             if job.phase == Phase::Pending {
                 record.held = true;
-                record.reason = first_reason(&JobRow { hold: Some(hold), ..job.clone() }, place.now);
+                record.waits_for(first_reason(&JobRow { hold: Some(hold), ..job.clone() }, place.now));
             }
             record.rests_on(place.seq);
         })?;

@@ -169,7 +169,7 @@ impl EmbeddedLog {
     /// Opens the log in `dir`, or makes a new one there; the directory above must exist.
     ///
     /// Refuses a log that is in use, damaged at its end, or shorter than a recorded position. It blocks for as long
-    /// as the recovery of unfinished files takes (well under a second for the 64 MiB that there are at most).
+    /// as the recovery of unfinished files takes (well under a second for the 32 MiB that there are at most).
     pub fn open(dir: &Path, options: OpenOptions) -> Result<Arc<EmbeddedLog>, OpenError> {
         make_directory(dir)?;
         let owner = Owner::take(dir)?;

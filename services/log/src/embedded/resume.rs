@@ -42,9 +42,11 @@ pub(super) struct Suspended {
 }
 
 impl Suspended {
-    pub(super) fn new(dir: &Path, why: &str) -> Suspended {
+    pub(super) fn new(dir: &Path, database: &Path, why: &str) -> Suspended {
+        let needed = space_needed(database).unwrap_or(RESUME_SPACE).div_ceil(1 << 20);
         let why = format!(
-            "writing to {} failed: {why}; it goes on by itself once that directory can be written and has space",
+            "writing to {} failed: {why}; it goes on by itself once that directory can be written and has {needed} MiB \
+             of free space",
             dir.display()
         );
         Suspended { why, delay: RESUME_DELAY_MIN, next_try: Instant::now() + RESUME_DELAY_MIN }
@@ -156,8 +158,8 @@ impl Writer {
     }
 }
 
-/// Writes a file as large as the recovery will need, syncs it and removes it again.
-fn look_for_space(dir: &Path, database: &Path) -> std::io::Result<()> {
+/// The free space that recovery wants: it moves what is in the write-ahead files into tables before it removes them.
+fn space_needed(database: &Path) -> std::io::Result<u64> {
     let mut needed = RESUME_SPACE;
     for entry in std::fs::read_dir(database)? {
         let entry = entry?;
@@ -165,8 +167,13 @@ fn look_for_space(dir: &Path, database: &Path) -> std::io::Result<()> {
             needed += entry.metadata()?.len();
         }
     }
+    Ok(needed)
+}
+
+/// Writes a file as large as the recovery will need, syncs it and removes it again.
+fn look_for_space(dir: &Path, database: &Path) -> std::io::Result<()> {
     let path = dir.join("probe");
-    let written = write_zeros(&path, needed);
+    let written = write_zeros(&path, space_needed(database)?);
     match std::fs::remove_file(&path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => written.and(Err(error)),
         _ => written,

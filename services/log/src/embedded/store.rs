@@ -337,8 +337,9 @@ fn database_options() -> Options {
     options.set_manual_wal_flush(true);
     // Column families go to their tables together, so that no crash can make them disagree.
     options.set_atomic_flush(true);
-    options.set_db_write_buffer_size(64 * MIB);
-    options.set_max_total_wal_size(64 * MIB as u64);
+    // Also bounds what a start must recover, and the space that coming back on a full disk takes.
+    options.set_db_write_buffer_size(32 * MIB);
+    options.set_max_total_wal_size(32 * MIB as u64);
     options.set_max_background_jobs(2);
     options.set_max_open_files(512);
     options.set_bytes_per_sync(MIB as u64);
@@ -368,18 +369,18 @@ fn families() -> Vec<ColumnFamilyDescriptor> {
         options.set_block_based_table_factory(&table(bloom));
         options
     };
-    let mut ids = family(16 * MIB, true);
+    let mut ids = family(8 * MIB, true);
     ids.set_memtable_prefix_bloom_ratio(0.05);
     ids.set_memtable_whole_key_filtering(true);
-    let mut blobs = family(16 * MIB, true);
+    let mut blobs = family(8 * MIB, true);
     blobs.set_enable_blob_files(true);
     blobs.set_min_blob_size(4 << 10);
     blobs.set_blob_compression_type(DBCompressionType::Lz4);
     vec![
         // RocksDB has it always; nothing is in it.
         ColumnFamilyDescriptor::new("default", family(MIB, false)),
-        ColumnFamilyDescriptor::new(STATE, family(16 * MIB, false)),
-        ColumnFamilyDescriptor::new(DETAIL, family(16 * MIB, false)),
+        ColumnFamilyDescriptor::new(STATE, family(8 * MIB, false)),
+        ColumnFamilyDescriptor::new(DETAIL, family(8 * MIB, false)),
         ColumnFamilyDescriptor::new(IDS, ids),
         ColumnFamilyDescriptor::new(SUBJECTS, family(4 * MIB, true)),
         ColumnFamilyDescriptor::new(BLOBS, blobs),

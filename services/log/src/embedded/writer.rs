@@ -196,7 +196,7 @@ impl Writer {
             });
             self.shared.leave_unsettled(events);
         }
-        self.health = Health::Suspended(Suspended::new(&self.shared.dir, &why));
+        self.health = Health::Suspended(Suspended::new(&self.shared.dir, &self.shared.database_dir(), &why));
         for (request, _, _) in admittance.admitted {
             let refusal = self.health.refusal().unwrap_or_default();
             let error = if certain { AppendError::Unavailable(refusal) } else { AppendError::Unknown(refusal) };

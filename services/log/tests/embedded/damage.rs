@@ -10,13 +10,13 @@ use daybook_schemas::{BlobHash, Commit, Seq, Stream};
 use rocksdb::{DB, Options};
 use tempfile::TempDir;
 
-use super::{STATE, copy_of, files_of, open, read_all};
+use super::{STATE, copy_of, files_of, open, quick_directory, read_all};
 
 const COMMITS: u64 = 40;
 
 /// A closed log of [`COMMITS`] commits, in the write-ahead file only.
 async fn written() -> (TempDir, PathBuf, Vec<Arc<Commit>>) {
-    let place = tempfile::tempdir().unwrap();
+    let place = quick_directory();
     let dir = place.path().join("log");
     drop(open(&dir));
     let log = open(&dir);
@@ -213,7 +213,7 @@ async fn an_event_of_a_newer_program_is_unreadable_and_says_what_to_do() {
 
 #[tokio::test]
 async fn a_damaged_blob_is_found_and_mended_by_whoever_brings_it_again() {
-    let place = tempfile::tempdir().unwrap();
+    let place = quick_directory();
     let dir = place.path().join("log");
     let blob = sample::blob(1, 1000);
     let hash = BlobHash::of(&blob);

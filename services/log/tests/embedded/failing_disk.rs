@@ -107,7 +107,7 @@ fn fill(filler: &Path, bytes: usize) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_refuses_and_the_log_goes_on_once_there_is_space() {
-    let Some(disk) = SmallDisk::mounted("24m") else { return };
+    let Some(disk) = SmallDisk::mounted("64m") else { return };
     let dir = disk.path().join("log");
     let filler = disk.path().join("filler");
     let log = open(&dir);

@@ -14,11 +14,17 @@ use std::sync::Arc;
 use daybook_log::EventLog;
 use daybook_log::embedded::{EmbeddedLog, OpenOptions};
 use daybook_schemas::{Commit, Seq, Stream};
+use tempfile::TempDir;
 
 const STATE: Stream = Stream::State;
 
 fn open(dir: &Path) -> Arc<EmbeddedLog> {
     EmbeddedLog::open(dir, OpenOptions::default()).unwrap()
+}
+
+/// A directory for tests that open hundreds of logs: in memory, where the machine has such a place.
+fn quick_directory() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
 async fn read_all(log: &EmbeddedLog) -> Vec<Arc<Commit>> {

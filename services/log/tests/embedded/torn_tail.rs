@@ -4,15 +4,15 @@ use daybook_log::conformance::sample;
 use daybook_log::{Append, EventLog};
 use daybook_schemas::{Seq, Subject};
 
-use super::{STATE, copy_of, files_of, open, read_all};
+use super::{STATE, copy_of, files_of, open, quick_directory, read_all};
 
 const COMMITS: usize = 12;
-/// The last commits whose every byte is cut away in turn.
-const CUT: usize = 3;
+/// Each byte of the last commit is cut away in turn; of those in front of it, each this many bytes.
+const STEP: u64 = 13;
 
 #[tokio::test]
 async fn a_cut_at_any_byte_leaves_exactly_the_commits_in_front_of_it() {
-    let place = tempfile::tempdir().unwrap();
+    let place = quick_directory();
     let dir = place.path().join("log");
     drop(open(&dir));
     let log = open(&dir);
@@ -30,8 +30,10 @@ async fn a_cut_at_any_byte_leaves_exactly_the_commits_in_front_of_it() {
     let whole = read_all(&log).await;
     drop(log);
     assert_eq!(length(), synced[COMMITS]);
-    let mut cuts: Vec<u64> = (synced[COMMITS - CUT]..=synced[COMMITS]).collect();
-    cuts.extend(synced.iter().flat_map(|length| [*length, length + 1]).take(2 * COMMITS));
+    let mut cuts: Vec<u64> = (synced[COMMITS - 1]..=synced[COMMITS]).collect();
+    cuts.extend(synced[..COMMITS].iter().flat_map(|length| [length.saturating_sub(1), *length, length + 1]));
+    cuts.extend((synced[COMMITS - 3]..synced[COMMITS - 1]).step_by(STEP as usize));
+    cuts.retain(|cut| *cut >= synced[0]);
     for cut in cuts {
         let torn = place.path().join("torn");
         copy_of(&dir, &torn);

@@ -88,6 +88,7 @@ mod tests {
     use super::*;
 
     fn page(name: &str) -> String {
+        let name = if SLURM_NAMES.contains(&name) { name.to_string() } else { format!("daybook-{name}") };
         let path = format!("{}/../../docs/commands/{name}.md", env!("CARGO_MANIFEST_DIR"));
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
     }

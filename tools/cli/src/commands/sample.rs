@@ -25,9 +25,12 @@ fn read<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("a sample has the interface's form")
 }
 
-/// Lays the fields of `over` over those of `base`, objects inside objects too.
+/// Lays the fields of `over` over those of `base`, objects inside objects too; another variant of an enum replaces the
+/// one that was there.
 fn merge(base: &mut Value, over: Value) {
+    let is_variant = |value: &Value| value.as_object().is_some_and(|object| object.len() == 1);
     match (base, over) {
+        (base, over) if is_variant(base) && is_variant(&over) => *base = over,
         (Value::Object(base), Value::Object(over)) => {
             for (key, value) in over {
                 merge(base.entry(key).or_insert(Value::Null), value);

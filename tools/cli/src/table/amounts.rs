@@ -2,8 +2,7 @@
 
 /// Units of memory, each 1,024 of the one before. The first are bytes.
 const UNITS: [&str; 7] = ["", "K", "M", "G", "T", "P", "E"];
-/// KiB and MiB as indices of [`UNITS`].
-pub const KIBI: usize = 1;
+/// MiB as an index of [`UNITS`].
 pub const MEBI: usize = 2;
 
 /// How sacct is asked to write memory.
@@ -97,10 +96,10 @@ mod tests {
             (2_000, MEBI, Fitting, "2000M"),
             (64_000, MEBI, Fitting, "62.50G"),
             (32_000, MEBI, Fitting, "32000M"),
-            (10_584, KIBI, Fitting, "10584K"),
+            (10_584, 1, Fitting, "10584K"),
             (10_838_016, 0, Fitting, "10584K"),
             (0, MEBI, Fitting, "0M"),
-            (10_584, KIBI, Only(3), "0.01G"),
+            (10_584, 1, Only(3), "0.01G"),
             (1, MEBI, Only(1), "1024K"),
             (1_024, MEBI, Stored, "1024M"),
         ] {

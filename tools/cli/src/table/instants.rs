@@ -66,11 +66,6 @@ impl Instants {
         self.now
     }
 
-    /// The zone in which instants are shown.
-    pub fn zone(&self) -> &TimeZone {
-        &self.zone
-    }
-
     /// Appends the instant of a second since 1970; outside the calendar `Unknown`.
     pub fn write(&self, second: i64, out: &mut String) {
         let Ok(instant) = Timestamp::from_second(second) else {

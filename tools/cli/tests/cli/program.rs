@@ -103,13 +103,18 @@ fn arguments_that_are_no_utf8_are_refused() {
 fn check_names_the_faults_of_a_configuration() {
     let daemon = Daemon::absent();
     let line = format!("daybook check {}", daemon.path().display());
-    daemon.file("slurm.conf", "ClusterName=tx\nKilWait=30\nNodeName=n1 CPUs=2\nPartitionName=main Nodes=n1\n");
+    daemon
+        .file("slurm.conf", "ClusterName=tx\nKilWait=30\nNodeName=n1 CPUs=2\nPartitionName=main Nodes=n1\n");
     let faulty = daemon.run(&line);
     assert!(faulty.contains("slurm.conf:2: error: "), "{faulty}");
     assert!(faulty.contains("KillWait") && faulty.ends_with("exit: 1"), "{faulty}");
     let json = daemon.run(&format!("{line} --json"));
     assert!(json.contains("\"usable\":false") && json.contains("\"line\":2"), "{json}");
-    daemon.file("slurm.conf", "ClusterName=tx\nNodeName=n1 CPUs=2\nPartitionName=main Nodes=n1 Default=YES\n");
+    daemon
+        .file("slurm.conf", "ClusterName=tx\nNodeName=n1 CPUs=2\nPartitionName=main Nodes=n1 Default=YES\n");
     let fine = daemon.run(&line);
-    assert!(fine.contains(": 1 node, 1 partition, no GPUs; no errors") && fine.ends_with("exit: 0"), "{fine}");
+    assert!(
+        fine.contains(": 1 node, 1 partition, no GPUs; no errors") && fine.ends_with("exit: 0"),
+        "{fine}"
+    );
 }

@@ -123,9 +123,10 @@ fn mistakes_are_answered_without_the_daemon() {
             "scontrol update nodename=n1 weight=7",
             "stderr:\nscontrol: error: updating a node's weight is not supported by daybook yet\nexit: 1",
         ),
+        ("scontrol --json hold 1", "stderr:\nscontrol: error: --json goes with show, not with hold\nexit: 1"),
         (
-            "scontrol --json show job",
-            "stderr:\nscontrol: unrecognized option '--json'\nTry \"scontrol --help\" for more information\nexit: 1",
+            "scontrol --nosuch show job",
+            "stderr:\nscontrol: unrecognized option '--nosuch'\nTry \"scontrol --help\" for more information\nexit: 1",
         ),
     ] {
         assert_eq!(daemon.run(line), expected, "{line}");

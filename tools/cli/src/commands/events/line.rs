@@ -95,6 +95,7 @@ mod tests {
             line(16, "run.exploded.v2", "agent/gpu01", json!({ "run": "391.0", "why": "a\nb", "parts": [1, 2] })),
         ];
         expect![[r#"
+            $ daybook events
                   9  2026-12-02T01:43:29.123  job.held              alice           job 391
                  10  2026-12-02T01:43:29.123  job.released          root            job 10_[2-4]
                  11  2026-12-02T01:43:29.123  planner.cycle         planner         at 10, considered 2 jobs; starts 391.0; waiting 394 (Priority)
@@ -105,6 +106,6 @@ mod tests {
                  15  2026-12-02T01:43:29.123  run.node_released     agent/gpu01     run 391.0 on gpu01
                  16  2026-12-02T01:43:29.123  run.exploded.v2       agent/gpu01     parts=[1,2] run=391.0 why=a\nb
         "#]]
-        .assert_eq(&lines.concat());
+        .assert_eq(&format!("$ daybook events\n{}", lines.concat()));
     }
 }

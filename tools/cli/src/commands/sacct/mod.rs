@@ -2,6 +2,8 @@
 
 mod columns;
 mod fields;
+#[cfg(test)]
+mod golden;
 mod selection;
 mod table;
 mod wish;

@@ -90,7 +90,10 @@ impl Wishes {
         let text = || Some(value.to_string());
         match name {
             "account" => self.account = text(),
-            "array" => self.array = array::parse(value).map_err(|_| Fault::submission("Invalid job array specification"))?,
+            "array" => {
+                self.array =
+                    array::parse(value).map_err(|_| Fault::submission("Invalid job array specification"))?
+            }
             "begin" => {
                 let begin = times::parse_future(value);
                 self.begin = Some(begin.map_err(|error| Fault::invalid(name).after(error.to_string()))?);
@@ -99,7 +102,8 @@ impl Wishes {
             "comment" => self.comment = text(),
             "constraint" => self.features = read_features(value)?,
             "dependency" => {
-                let read = dependency::parse(value).map_err(|fault| Fault::submission(dependency_refusal(&fault)))?;
+                let read = dependency::parse(value)
+                    .map_err(|fault| Fault::submission(dependency_refusal(&fault)))?;
                 self.dependencies = Some(read).filter(|read| !read.conditions.is_empty());
             }
             "error" => self.std_err = text(),

@@ -132,7 +132,8 @@ fn read_wish<'a>(given: impl Iterator<Item = &'a Given>, operands: &[String]) ->
         if operand.contains('.') {
             return Err(error(format!("{operand}: cancelling steps is not supported by daybook yet")));
         }
-        let selector = job_id::parse_selector(operand).map_err(|_| error(format!("Invalid job id {operand}")))?;
+        let selector =
+            job_id::parse_selector(operand).map_err(|_| error(format!("Invalid job id {operand}")))?;
         wish.filter.jobs.push(selector);
     }
     Ok(wish)

@@ -112,8 +112,11 @@ fn jobs_of_names(client: &mut Client, names: Vec<String>) -> Result<Vec<JobSelec
         expand_arrays: false,
     };
     let table: JobTable = client.post("/v1/jobs/query", &query)?;
-    let ids =
-        table.rows.iter().filter_map(|row| row.first()).filter_map(|id| job_id::parse_selector(&id.to_string()).ok());
+    let ids = table
+        .rows
+        .iter()
+        .filter_map(|row| row.first())
+        .filter_map(|id| job_id::parse_selector(&id.to_string()).ok());
     let ids: Vec<JobSelector> = ids.collect();
     if ids.is_empty() { Err(Failure::NoJobId(names.join(","))) } else { Ok(ids) }
 }

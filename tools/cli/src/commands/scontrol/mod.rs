@@ -79,7 +79,12 @@ fn run(arguments: &[String]) -> u8 {
         );
         return 1;
     };
-    match keyword::find(word) {
+    let keyword = keyword::find(word);
+    if flags.json && keyword != Some(Keyword::Show) {
+        say::error("scontrol", format!("--json goes with show, not with {word}"));
+        return 1;
+    }
+    match keyword {
         Some(Keyword::Show) => show::run(flags, rest),
         Some(Keyword::Hold) => jobs::hold(word, rest, false),
         Some(Keyword::UserHold) => jobs::hold(word, rest, true),

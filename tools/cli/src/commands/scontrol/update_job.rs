@@ -202,7 +202,8 @@ impl Subject<'_> {
             "nice" => change.nice = Some(value.parse().map_err(|_| self.invalid("Invalid nice value"))?),
             "requeue" => change.requeue = Some(self.yes_or_no("Requeue", value)?),
             "dependency" => {
-                change.dependencies = Some(dependency::parse(value).map_err(|fault| self.invalid(dependency_refusal(&fault)))?)
+                change.dependencies =
+                    Some(dependency::parse(value).map_err(|fault| self.invalid(dependency_refusal(&fault)))?)
             }
             "arraytaskthrottle" => change.array_running_max = Some(self.number("ArrayTaskThrottle", value)?),
             _ => return Ok(ControlFlow::Continue(())),
@@ -252,7 +253,8 @@ impl Subject<'_> {
             "gres" | "trespernode" => {
                 let invalid = "Invalid generic resource (gres) specification";
                 let counts = gres::parse_gres(value).map_err(|_| self.invalid(invalid))?;
-                request.gpus = counts.into_iter().filter_map(|one| one.into_request(GpuScope::Node)).collect();
+                request.gpus =
+                    counts.into_iter().filter_map(|one| one.into_request(GpuScope::Node)).collect();
             }
             _ => return Err(unknown(key, value)),
         }

@@ -56,7 +56,8 @@ pub fn all_letters() -> String {
     small.sort_unstable();
     capital.sort_unstable();
     let small = small.iter().map(|letter| format!("%{letter}|"));
-    small.chain(capital.iter().map(|letter| format!("%{letter} |"))).collect()
+    let format: String = small.chain(capital.iter().map(|letter| format!("%{letter} |"))).collect();
+    format.trim_end_matches('|').to_string()
 }
 
 const fn field(letter: char, name: &'static str, header: &'static str, kind: Kind, write: Write) -> Field {

@@ -2,6 +2,8 @@
 
 pub mod gres;
 mod fields;
+#[cfg(test)]
+mod golden;
 mod lines;
 pub mod state;
 mod table;

@@ -42,7 +42,8 @@ pub fn all_letters() -> String {
     let mut capitals: Vec<char> = letters().filter(char::is_ascii_uppercase).collect();
     capitals.sort_unstable();
     let small = sorted.iter().map(|letter| format!("%{letter}|"));
-    small.chain(capitals.iter().map(|letter| format!("%{letter} |"))).collect()
+    let format: String = small.chain(capitals.iter().map(|letter| format!("%{letter} |"))).collect();
+    format.trim_end_matches('|').to_string()
 }
 
 type Write = fn(&Row<'_>, &Instants, &mut String);

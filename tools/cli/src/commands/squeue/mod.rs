@@ -1,6 +1,8 @@
 //! `squeue`: the jobs that wait and run.
 
 mod fields;
+#[cfg(test)]
+mod golden;
 mod rows;
 mod sort;
 mod table;

@@ -43,13 +43,14 @@ fn details_show_the_gpus_in_use() {
     let lines: Vec<&str> =
         text.lines().filter(|line| line.contains("Gres") || line.contains("TRES") || line.contains("State")).collect();
     expect![[r#"
+        (lines)
            Gres=gpu:a100:4
            GresDrain=N/A
            GresUsed=gpu:a100:2(IDX:0-1)
            State=MIXED ThreadsPerCore=1 TmpDisk=1000 Weight=10 Owner=N/A MCS_label=N/A
            CfgTRES=cpu=8,mem=16000M,billing=8,gres/gpu=4
            AllocTRES=cpu=2,mem=1000M,gres/gpu=2"#]]
-    .assert_eq(&lines.join("\n"));
+    .assert_eq(&format!("(lines)\n{}", lines.join("\n")));
 }
 
 #[test]
