@@ -22,10 +22,14 @@ pub enum CanonicalError {
 
 /// The canonical bytes of a value.
 pub fn to_bytes<T: Serialize>(value: &T) -> Result<Vec<u8>, CanonicalError> {
-    let value = serde_json::to_value(value)?;
-    refuse_fractions(&value)?;
+    value_to_bytes(&serde_json::to_value(value)?)
+}
+
+/// The canonical bytes of a JSON value that is there already.
+pub fn value_to_bytes(value: &serde_json::Value) -> Result<Vec<u8>, CanonicalError> {
+    refuse_fractions(value)?;
     // serde_json's map is ordered by key (its `preserve_order` feature is off, a test holds that).
-    Ok(serde_json::to_vec(&value)?)
+    Ok(serde_json::to_vec(value)?)
 }
 
 /// SHA-256 of a value's canonical bytes, in lower-case hexadecimal.

@@ -45,9 +45,13 @@ fn main() {
         let records = book.accounting(query, at(1e9)).unwrap().records.len();
         (begun.elapsed().as_micros(), records)
     };
-    let one = timed(&AccountingQuery { jobs: vec![JobSelector { job: JobId(jobs / 2), tasks: None }], ..Default::default() });
+    let one = timed(&AccountingQuery {
+        jobs: vec![JobSelector { job: JobId(jobs / 2), tasks: None }],
+        ..Default::default()
+    });
     let middle = f64::from(jobs);
-    let window = AccountingQuery { start: Some(at(middle)), end: Some(at(middle + 600.0)), ..Default::default() };
+    let window =
+        AccountingQuery { start: Some(at(middle)), end: Some(at(middle + 600.0)), ..Default::default() };
     let (user, hour) = (timed(&AccountingQuery { uids: vec![1003], ..window.clone() }), timed(&window));
     let everything = timed(&AccountingQuery { allocations_only: true, ..Default::default() });
     let begun = Instant::now();

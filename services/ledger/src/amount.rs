@@ -18,7 +18,10 @@ impl Quanta {
 
     /// So many whole GPUs for one second each, or one GPU for so many seconds.
     pub fn of_gpu_seconds(seconds: u64) -> Result<Quanta, LedgerError> {
-        seconds.checked_mul(Quanta::PER_GPU_SECOND).map(Quanta).ok_or(LedgerError::TooLarge("an amount of GPU time"))
+        seconds
+            .checked_mul(Quanta::PER_GPU_SECOND)
+            .map(Quanta)
+            .ok_or(LedgerError::TooLarge("an amount of GPU time"))
     }
 
     /// The sum.

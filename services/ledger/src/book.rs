@@ -1,5 +1,5 @@
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use daybook_schemas::api::{AccountingAnswer, AccountingQuery, CapacityAnswer, CapacityQuery};
 use daybook_schemas::{Commit, NodeName, Seq, UtcMicros};
@@ -17,13 +17,34 @@ use crate::verify::{self, Faults};
 ///
 /// One writer: [`Book::post`] is called by one caller at a time; questions may be asked meanwhile.
 pub struct Book {
-    store: Store,
+    dir: PathBuf,
+    /// Absent between a failed write and the database's being opened again.
+    store: RwLock<Option<Store>>,
 }
 
 impl Book {
     /// Opens the book in this directory, or begins one. A book of another version is thrown away and begun again.
     pub fn open(dir: &Path) -> Result<Book, LedgerError> {
-        Ok(Book { store: Store::open(dir)? })
+        Ok(Book { dir: dir.to_path_buf(), store: RwLock::new(Some(Store::open(dir)?)) })
+    }
+
+    /// Opens the database again after a write has failed (disk full, for instance): RocksDB accepts nothing more until then.
+    /// What was written is there, whole batches only.
+    pub(crate) fn reopen(&self) -> Result<(), LedgerError> {
+        let mut store = self.store.write().unwrap_or_else(PoisonError::into_inner);
+        // The lock on the directory goes with the old one.
+        *store = None;
+        *store = Some(Store::open(&self.dir)?);
+        Ok(())
+    }
+
+    fn with<T, E: From<LedgerError>>(&self, work: impl FnOnce(&Store) -> Result<T, E>) -> Result<T, E> {
+        let store = self.store.read().unwrap_or_else(PoisonError::into_inner);
+        let closed = || LedgerError::Storage {
+            dir: self.dir.display().to_string(),
+            why: "it could not be opened again after a failed write; it is tried again".to_string(),
+        };
+        work(store.as_ref().ok_or_else(closed)?)
     }
 
     /// The position that the book in this directory has recorded, without opening it; zero where there is none.
@@ -33,53 +54,68 @@ impl Book {
 
     /// The last commit posted.
     pub fn position(&self) -> Result<Seq, LedgerError> {
-        Ok(self.store.cursor()?.seq)
+        self.with(|store| Ok(store.cursor()?.seq))
     }
 
     /// Posts the next commits: their rows and the position in one write batch, or nothing of them. The position after.
     pub fn post(&self, commits: &[Arc<Commit>]) -> Result<Seq, LedgerError> {
-        let mut posting = Posting::begin(&self.store)?;
-        for commit in commits {
-            fold::post(&mut posting, commit)?;
-        }
-        posting.finish()
+        self.with(|store| {
+            let mut posting = Posting::begin(store)?;
+            for commit in commits {
+                fold::post(&mut posting, commit)?;
+            }
+            posting.finish()
+        })
     }
 
     /// Answers sacct's question from what is posted.
-    pub fn accounting(&self, query: &AccountingQuery, now: UtcMicros) -> Result<AccountingAnswer, QueryError> {
-        query::accounting(&self.store.read(), query, now)
+    pub fn accounting(
+        &self,
+        query: &AccountingQuery,
+        now: UtcMicros,
+    ) -> Result<AccountingAnswer, QueryError> {
+        self.with(|store| query::accounting(&store.read(), query, now))
     }
 
     /// Answers a question about the physical book from what is posted.
     pub fn capacity(&self, query: &CapacityQuery, now: UtcMicros) -> Result<CapacityAnswer, QueryError> {
-        query::capacity(&self.store.read(), query, now)
+        self.with(|store| query::capacity(&store.read(), query, now))
     }
 
     /// What happened to a node, oldest first: registrations, drains and downs with who and why.
     pub fn node_history(&self, node: &NodeName) -> Result<Vec<NodeHistory>, LedgerError> {
-        let view = self.store.read();
-        let rows = view.scan_prefix(NODE_HISTORY, &keys::name(node.as_str()))?;
-        rows.map(|entry| decode(NODE_HISTORY.0, &entry?.1)).collect()
+        self.with(|store| {
+            let view = store.read();
+            let rows = view.scan_prefix(NODE_HISTORY, &keys::name(node.as_str()))?;
+            rows.map(|entry| decode(NODE_HISTORY.0, &entry?.1)).collect()
+        })
     }
 
     /// Allocations that had been overtaken when they came into the log, oldest first.
     pub fn void_allocations(&self) -> Result<Vec<VoidAllocation>, LedgerError> {
-        let view = self.store.read();
-        let rows = view.scan(VOID, &[], None)?;
-        rows.map(|entry| decode(VOID.0, &entry?.1)).collect()
+        self.with(|store| {
+            let view = store.read();
+            let rows = view.scan(VOID, &[], None)?;
+            rows.map(|entry| decode(VOID.0, &entry?.1)).collect()
+        })
     }
 
     /// SHA-256 of all rows and the position: equal books have equal hashes, however they came about.
     pub fn hash(&self) -> Result<String, LedgerError> {
-        self.store.read().hash()
+        self.with(|store| store.read().hash())
     }
 
     /// Checks the physical book against itself and against the records; what is wrong, in words (the first hundred).
     pub fn faults(&self) -> Result<Vec<String>, LedgerError> {
-        Ok(self.check()?.faults)
+        Ok(self.check()?.1.faults)
     }
 
-    pub(crate) fn check(&self) -> Result<Faults, LedgerError> {
-        verify::check(&self.store.read())
+    /// Position, hash and faults of one view.
+    pub(crate) fn check(&self) -> Result<((Seq, String), Faults), LedgerError> {
+        self.with(|store| {
+            let view = store.read();
+            let identity = (view.cursor()?.seq, view.hash()?);
+            Ok((identity, verify::check(&view)?))
+        })
     }
 }

@@ -12,7 +12,9 @@ pub enum LedgerError {
         why: String,
     },
     /// A row is not what this program writes: the ledger is posted again after its directory was moved away.
-    #[error("a row of the ledger is damaged ({what}): {why}; move the ledger's directory away, it is posted again from the log")]
+    #[error(
+        "a row of the ledger is damaged ({what}): {why}; move the ledger's directory away, it is posted again from the log"
+    )]
     Damaged {
         /// Which row.
         what: String,

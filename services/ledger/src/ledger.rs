@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use daybook_log::clock::Clock;
 use daybook_log::{EventLog, LogHandle, ReadError};
-use daybook_schemas::api::{AccountingAnswer, AccountingQuery, ApiError, CapacityAnswer, CapacityQuery, ErrorCode};
+use daybook_schemas::api::{
+    AccountingAnswer, AccountingQuery, ApiError, CapacityAnswer, CapacityQuery, ErrorCode,
+};
 use daybook_schemas::{NodeName, Seq, Stream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -36,8 +38,10 @@ impl LedgerOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Progress {
     position: Seq,
-    /// Why nothing more is posted.
+    /// Why nothing more is posted, for good.
     stopped: Option<String>,
+    /// What it waits for before it goes on (a full disk, a log that does not answer).
+    trouble: Option<String>,
 }
 
 /// The ledger: follows the state stream, posts it to its book, answers questions.
@@ -71,7 +75,7 @@ impl Ledger {
         if end < position {
             return Err(LedgerError::LogTooShort { posted: position, end });
         }
-        let (publish, progress) = watch::channel(Progress { position, stopped: None });
+        let (publish, progress) = watch::channel(Progress { position, stopped: None, trouble: None });
         let follower = tokio::spawn(run(book.clone(), log.clone(), publish));
         Ok(Arc::new(Ledger { book, dir: dir.to_path_buf(), log, options, progress, follower }))
     }
@@ -91,7 +95,8 @@ impl Ledger {
         let wanted = self.log.end(Stream::State);
         let mut progress = self.progress.clone();
         let reached = progress.wait_for(|progress| progress.position >= wanted || progress.stopped.is_some());
-        let not_ready = |why: String| Err(ApiError::new(ErrorCode::NotReady, "the ledger is not up to date").detail(why));
+        let not_ready =
+            |why: String| Err(ApiError::new(ErrorCode::NotReady, "the ledger is not up to date").detail(why));
         match tokio::time::timeout(self.options.patience, reached).await {
             Ok(Ok(progress)) => match &progress.stopped {
                 // What it has is complete up to the question, even though it goes no further.
@@ -100,7 +105,11 @@ impl Ledger {
                 None => Ok(()),
             },
             Ok(Err(_)) => not_ready("the daemon is stopping".to_string()),
-            Err(_) => not_ready(format!("it is at {} and did not reach {wanted} in time; try again", self.position())),
+            Err(_) => {
+                let Progress { position, trouble, .. } = self.progress.borrow().clone();
+                let why = trouble.map_or(String::new(), |trouble| format!(" ({trouble})"));
+                not_ready(format!("it is at {position} and did not reach {wanted} in time{why}; try again"))
+            }
         }
     }
 
@@ -137,25 +146,18 @@ impl Ledger {
         let book = self.book.clone();
         match tokio::task::spawn_blocking(move || question(&book)).await {
             Ok(answer) => answer.map_err(refusal),
-            Err(error) => Err(ApiError::new(ErrorCode::Internal, "the ledger's answer failed").detail(error.to_string())),
+            Err(error) => {
+                Err(ApiError::new(ErrorCode::Internal, "the ledger's answer failed")
+                    .detail(error.to_string()))
+            }
         }
     }
 
     /// Checks the books (conservation, contiguity, agreement with the records) and posts the log afresh beside them to
     /// compare. Needs the disk space of a second ledger while it runs.
     pub async fn verify(&self) -> Result<VerifyReport, LedgerError> {
-        // Only a book that stands still can be compared: checked up to the present position, in one view each.
         let book = self.book.clone();
-        let (position, hash, faults) = blocking(move || {
-            loop {
-                let before = book.position()?;
-                let (hash, faults) = (book.hash()?, book.check()?);
-                if book.position()? == before {
-                    return Ok((before, hash, faults));
-                }
-            }
-        })
-        .await?;
+        let ((position, hash), faults) = blocking(move || book.check()).await?;
         let fresh_hash = self.fresh_hash(position).await?;
         Ok(VerifyReport {
             position,
@@ -229,50 +231,65 @@ async fn follow(book: &Arc<Book>, log: &dyn EventLog, publish: &watch::Sender<Pr
     let mut position = publish.borrow().position;
     let mut retry = RETRY_MIN;
     loop {
-        let commits = match log.read(Stream::State, position.next(), POST_COMMITS).await {
-            Ok(commits) => commits,
-            Err(ReadError::Unavailable(why)) => {
-                tracing::warn!(%why, "the ledger waits for the log");
-                tokio::time::sleep(retry).await;
-                retry = (retry * 2).min(RETRY_MAX);
-                // Where the log is closed for good, this says so.
+        let (trouble, rows_failed) = match log.read(Stream::State, position.next(), POST_COMMITS).await {
+            Ok(commits) if commits.is_empty() => {
                 log.wait_past(Stream::State, position).await.ok()?;
                 continue;
             }
+            Ok(commits) => match post(book, commits).await {
+                Ok(posted) => {
+                    position = posted.reached;
+                    publish.send_modify(|progress| (progress.position, progress.trouble) = (position, None));
+                    if posted.refused.is_some() {
+                        return posted.refused;
+                    }
+                    retry = RETRY_MIN;
+                    continue;
+                }
+                Err(error) => (error.to_string(), true),
+            },
+            Err(ReadError::Unavailable(why)) => {
+                // Where the log is closed for good, this says so.
+                log.wait_past(Stream::State, Seq(position.0.saturating_sub(1))).await.ok()?;
+                (why, false)
+            }
             Err(error) => return Some(error.to_string()),
         };
-        retry = RETRY_MIN;
-        if commits.is_empty() {
-            log.wait_past(Stream::State, position).await.ok()?;
-            continue;
+        tracing::warn!(%trouble, "the ledger waits");
+        publish.send_modify(|progress| progress.trouble = Some(trouble));
+        tokio::time::sleep(retry).await;
+        retry = (retry * 2).min(RETRY_MAX);
+        let again = book.clone();
+        // Rows whose write failed may be there or not: the cursor beside them says.
+        if rows_failed && let Ok(at) = blocking(move || again.reopen().and_then(|()| again.position())).await
+        {
+            position = at;
         }
-        match post(book, commits).await {
-            Ok(reached) => position = reached,
-            Err((reached, why)) => {
-                publish.send_modify(|progress| progress.position = reached);
-                return Some(why.to_string());
-            }
-        }
-        publish.send_modify(|progress| progress.position = position);
     }
 }
 
-/// Posts a batch. Where a commit in it does not fit, those in front of it are posted, and the error comes with where that is.
-async fn post(book: &Arc<Book>, commits: Vec<Arc<daybook_schemas::Commit>>) -> Result<Seq, (Seq, LedgerError)> {
+/// How far a batch was posted, and why no further.
+struct Posted {
+    reached: Seq,
+    refused: Option<String>,
+}
+
+/// Posts a batch. Where a commit in it does not fit, those in front of it are posted. An error: for the moment nothing can be
+/// written.
+async fn post(book: &Arc<Book>, commits: Vec<Arc<daybook_schemas::Commit>>) -> Result<Posted, LedgerError> {
     let book = book.clone();
-    let posted = blocking(move || {
-        let Err(why) = book.post(&commits) else { return Ok((book.position()?, None)) };
+    blocking(move || {
+        let why = match book.post(&commits) {
+            Ok(reached) => return Ok(Posted { reached, refused: None }),
+            Err(error @ LedgerError::Storage { .. }) => return Err(error),
+            Err(why) => why,
+        };
         let good = match &why {
             LedgerError::Unposted { seq, .. } => commits.partition_point(|commit| commit.seq < *seq),
             _ => 0,
         };
         let reached = if good > 0 { book.post(&commits[..good])? } else { book.position()? };
-        Ok((reached, Some(why)))
+        Ok(Posted { reached, refused: Some(why.to_string()) })
     })
-    .await;
-    match posted {
-        Ok((reached, None)) => Ok(reached),
-        Ok((reached, Some(why))) => Err((reached, why)),
-        Err(why) => Err((Seq::ZERO, why)),
-    }
+    .await
 }

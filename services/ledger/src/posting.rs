@@ -131,7 +131,12 @@ impl<'a> Posting<'a> {
     }
 
     /// Appends a row that is never read while posting.
-    pub(crate) fn append<T: Serialize>(&mut self, table: Table, key: &[u8], row: &T) -> Result<(), LedgerError> {
+    pub(crate) fn append<T: Serialize>(
+        &mut self,
+        table: Table,
+        key: &[u8],
+        row: &T,
+    ) -> Result<(), LedgerError> {
         let bytes = encode(row)?;
         self.batch.put_cf(self.store.table(table)?, key, bytes);
         Ok(())
@@ -152,7 +157,13 @@ impl<'a> Posting<'a> {
             let name = name.ok_or_else(|| crate::store::damaged("nodes", &"a name is not text"))?;
             self.nodes.page(self.store, &name.into())?;
         }
-        Ok(self.nodes.pages.iter().filter(|(_, page)| page.now.is_some()).map(|(name, _)| name.clone()).collect())
+        Ok(self
+            .nodes
+            .pages
+            .iter()
+            .filter(|(_, page)| page.now.is_some())
+            .map(|(name, _)| name.clone())
+            .collect())
     }
 
     /// Writes everything and gives the new position.

@@ -38,8 +38,9 @@ async fn capacity(State(ledger): State<Arc<Ledger>>, body: Bytes) -> Response {
 }
 
 fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
-    serde_json::from_slice(body)
-        .map_err(|error| ApiError::new(ErrorCode::InvalidRequest, "the request is malformed").detail(error.to_string()))
+    serde_json::from_slice(body).map_err(|error| {
+        ApiError::new(ErrorCode::InvalidRequest, "the request is malformed").detail(error.to_string())
+    })
 }
 
 fn answer<T: Serialize>(answer: Result<T, ApiError>) -> Response {

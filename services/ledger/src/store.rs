@@ -6,8 +6,8 @@ use daybook_schemas::events::ClusterConfigured;
 use daybook_schemas::job::{MemoryRequest, TimeLimit};
 use daybook_schemas::{Seq, UtcMicros};
 use rocksdb::{
-    BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBCompressionType, Direction, IteratorMode,
-    Options, ReadOptions, Snapshot, WriteBatch, WriteOptions,
+    BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBCompressionType, Direction,
+    IteratorMode, Options, ReadOptions, Snapshot, WriteBatch, WriteOptions,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -88,7 +88,11 @@ impl Store {
             && let Some(found) = recorded_schema(&rows)?
             && found != SCHEMA
         {
-            tracing::warn!(found, wanted = SCHEMA, "the ledger has rows of another version: it is posted again from the log");
+            tracing::warn!(
+                found,
+                wanted = SCHEMA,
+                "the ledger has rows of another version: it is posted again from the log"
+            );
             std::fs::rename(&rows, &discarded).map_err(io)?;
             std::fs::remove_dir_all(&discarded).map_err(io)?;
         }
@@ -131,7 +135,12 @@ impl Store {
 
     /// Writes the rows and the cursor, all or nothing. Not synced: after a power cut the ledger continues from an earlier
     /// cursor, whose rows are those of that time.
-    pub(crate) fn write(&self, mut batch: WriteBatch, cursor: Cursor, cluster: Option<&ClusterRow>) -> Result<(), LedgerError> {
+    pub(crate) fn write(
+        &self,
+        mut batch: WriteBatch,
+        cursor: Cursor,
+        cluster: Option<&ClusterRow>,
+    ) -> Result<(), LedgerError> {
         batch.put(CURSOR_KEY, encode(&cursor)?);
         if let Some(cluster) = cluster {
             batch.put(CLUSTER_KEY, encode(cluster)?);
@@ -164,8 +173,10 @@ impl View<'_> {
 
     pub(crate) fn get<R: Row>(&self, key: &R::Key) -> Result<Option<R>, LedgerError> {
         let table = self.store.table(R::TABLE)?;
-        let bytes =
-            self.snapshot.get_pinned_cf(table, R::key(key)).map_err(|error| storage(&self.store.dir, &error))?;
+        let bytes = self
+            .snapshot
+            .get_pinned_cf(table, R::key(key))
+            .map_err(|error| storage(&self.store.dir, &error))?;
         bytes.map(|bytes| decode(R::TABLE.0, &bytes)).transpose()
     }
 
@@ -196,7 +207,12 @@ impl View<'_> {
     }
 
     /// The last entry whose key begins with `prefix` and is at most `key`.
-    pub(crate) fn last_at(&self, table: Table, prefix: &[u8], key: &[u8]) -> Result<Option<Entry>, LedgerError> {
+    pub(crate) fn last_at(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        key: &[u8],
+    ) -> Result<Option<Entry>, LedgerError> {
         let mode = IteratorMode::From(key, Direction::Reverse);
         let mut entries = self.snapshot.iterator_cf(self.store.table(table)?, mode);
         let entry = entries.next().transpose().map_err(|error| storage(&self.store.dir, &error))?;

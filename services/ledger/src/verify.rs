@@ -67,7 +67,8 @@ pub(crate) fn check(view: &View<'_>) -> Result<Faults, LedgerError> {
     let watermark = view.cursor()?.time.seconds();
     for entry in view.scan(SPANS, &[], None)? {
         let (key, value) = entry?;
-        let (node, uuid, from) = keys::gpu_at_back(&key).ok_or_else(|| damaged(SPANS.0, &"its key is no span's"))?;
+        let (node, uuid, from) =
+            keys::gpu_at_back(&key).ok_or_else(|| damaged(SPANS.0, &"its key is no span's"))?;
         let span: Span = decode(SPANS.0, &value)?;
         faults.spans += 1;
         let row = view.get::<NodeRow>(&node)?;
@@ -93,20 +94,29 @@ fn check_gpu(
 ) -> Result<(), LedgerError> {
     let name = format!("GPU {uuid} of node {node}");
     let mut at = installed.from;
-    for entry in view.scan(GPU_INTERVALS, &keys::gpu_at(node, uuid, at), Some(keys::gpu_at(node, uuid, installed.to)))? {
+    for entry in
+        view.scan(GPU_INTERVALS, &keys::gpu_at(node, uuid, at), Some(keys::gpu_at(node, uuid, installed.to)))?
+    {
         let (key, value) = entry?;
-        let (_, _, from) = keys::gpu_at_back(&key).ok_or_else(|| damaged(GPU_INTERVALS.0, &"its key is no GPU's"))?;
+        let (_, _, from) =
+            keys::gpu_at_back(&key).ok_or_else(|| damaged(GPU_INTERVALS.0, &"its key is no GPU's"))?;
         let interval: GpuInterval = decode(GPU_INTERVALS.0, &value)?;
         faults.intervals += 1;
         follows(faults, &name, at, from, interval.to);
         at = interval.to;
         if (interval.class == CapacityClass::Allocated) != interval.run.is_some() {
-            faults.add(format!("{name}: the interval from {from} is {:?} with run {:?}", interval.class, interval.run));
+            faults.add(format!(
+                "{name}: the interval from {from} is {:?} with run {:?}",
+                interval.class, interval.run
+            ));
         }
         if let Some(run) = interval.run
             && !holds(view, run, node, uuid, from, Some(interval.to))?
         {
-            faults.add(format!("{name}: allocated to run {run} from {from} to {}, its record says otherwise", interval.to));
+            faults.add(format!(
+                "{name}: allocated to run {run} from {from} to {}, its record says otherwise",
+                interval.to
+            ));
         }
     }
     match (is_open, row.and_then(|row| row.gpus.get(uuid))) {
@@ -115,10 +125,15 @@ fn check_gpu(
             if let Some(run) = open.run
                 && !holds(view, run, node, uuid, open.from, None)?
             {
-                faults.add(format!("{name}: allocated to run {run} since {}, its record says otherwise", open.from));
+                faults.add(format!(
+                    "{name}: allocated to run {run} since {}, its record says otherwise",
+                    open.from
+                ));
             }
         }
-        (true, None) => faults.add(format!("{name}: installed since {}, but its node does not have it", installed.from)),
+        (true, None) => {
+            faults.add(format!("{name}: installed since {}, but its node does not have it", installed.from))
+        }
         (false, _) if at != installed.to => {
             faults.add(format!("{name}: its intervals end at {at}, its installed time at {}", installed.to));
         }
@@ -127,7 +142,8 @@ fn check_gpu(
     let sum: u64 = interval_parts(view, node, Some(uuid), installed)?.iter().map(|part| part.seconds).sum();
     let length = u64::try_from(installed.to.saturating_sub(installed.from)).unwrap_or(0);
     if sum != length {
-        faults.add(format!("{name}: {length} seconds installed from {}, {sum} in its classes", installed.from));
+        faults
+            .add(format!("{name}: {length} seconds installed from {}, {sum} in its classes", installed.from));
     }
     Ok(())
 }
@@ -192,9 +208,12 @@ fn check_node(
         held.iter().fold((0u64, 0u64), |(cpus, memory), one| (cpus + u64::from(one.1), memory + one.2))
     };
     let mut at = installed.from;
-    for entry in view.scan(CPU_INTERVALS, &keys::node_at(node, at), Some(keys::node_at(node, installed.to)))? {
+    for entry in
+        view.scan(CPU_INTERVALS, &keys::node_at(node, at), Some(keys::node_at(node, installed.to)))?
+    {
         let (key, value) = entry?;
-        let (_, from) = keys::node_at_back(&key).ok_or_else(|| damaged(CPU_INTERVALS.0, &"its key is no node's"))?;
+        let (_, from) =
+            keys::node_at_back(&key).ok_or_else(|| damaged(CPU_INTERVALS.0, &"its key is no node's"))?;
         let interval: CpuInterval = decode(CPU_INTERVALS.0, &value)?;
         faults.intervals += 1;
         follows(faults, &name, at, from, interval.to);
@@ -237,7 +256,8 @@ fn shares_of(
     let until = keys::node_at(node, installed.to.saturating_add(1));
     for entry in view.scan(SHARE_INTERVALS, &keys::node_at(node, installed.from), Some(until))? {
         let (key, value) = entry?;
-        let (_, from, _) = keys::share_back(&key).ok_or_else(|| damaged(SHARE_INTERVALS.0, &"its key is no share's"))?;
+        let (_, from, _) =
+            keys::share_back(&key).ok_or_else(|| damaged(SHARE_INTERVALS.0, &"its key is no share's"))?;
         let share: ShareInterval = decode(SHARE_INTERVALS.0, &value)?;
         shares.push((from, Some(share.to), share.cpus, share.memory.0));
     }
@@ -265,7 +285,10 @@ fn check_records(view: &View<'_>, faults: &mut Faults) -> Result<(), LedgerError
         for share in &record.shares {
             for gpu in &share.gpus {
                 if !stands(view, &record, &share.node, &gpu.uuid, share.from, share.to)? {
-                    faults.add(format!("{name}: GPU {} of node {} is not in the physical book", gpu.uuid, share.node));
+                    faults.add(format!(
+                        "{name}: GPU {} of node {} is not in the physical book",
+                        gpu.uuid, share.node
+                    ));
                 }
             }
         }
@@ -290,6 +313,7 @@ fn stands(
     }
     let key = keys::gpu_at(node, uuid, from);
     let entry = view.last_at(GPU_INTERVALS, &key, &key)?;
-    let interval: Option<GpuInterval> = entry.map(|(_, value)| decode(GPU_INTERVALS.0, &value)).transpose()?;
+    let interval: Option<GpuInterval> =
+        entry.map(|(_, value)| decode(GPU_INTERVALS.0, &value)).transpose()?;
     Ok(interval.is_some_and(|interval| interval.run == record.run && interval.to == to))
 }

@@ -2,10 +2,10 @@
 
 mod support;
 
+use daybook_schemas::JobId;
 use daybook_schemas::api::{AccountingQuery, JobSelector};
 use daybook_schemas::events::JobHeld;
 use daybook_schemas::run::EndCause;
-use daybook_schemas::JobId;
 use expect_test::expect;
 use support::*;
 
@@ -124,7 +124,10 @@ fn selectors_name_arrays_tasks_and_raw_ids() {
     ] {
         let jobs = selectors
             .into_iter()
-            .map(|(job, tasks)| JobSelector { job: JobId(job), tasks: tasks.map(|tasks: &str| tasks.parse().unwrap()) })
+            .map(|(job, tasks)| JobSelector {
+                job: JobId(job),
+                tasks: tasks.map(|tasks: &str| tasks.parse().unwrap()),
+            })
             .collect();
         text.push_str(&format!("{what}: {}\n", book.ids(&AccountingQuery { jobs, ..Default::default() })));
     }

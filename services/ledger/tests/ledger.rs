@@ -17,7 +17,10 @@ use support::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 fn options(now: f64) -> LedgerOptions {
-    LedgerOptions { patience: Duration::from_secs(20), ..LedgerOptions::with_clock(Arc::new(ManualClock::at(at(now)))) }
+    LedgerOptions {
+        patience: Duration::from_secs(20),
+        ..LedgerOptions::with_clock(Arc::new(ManualClock::at(at(now))))
+    }
 }
 
 fn history() -> Story {
@@ -25,7 +28,11 @@ fn history() -> Story {
     for job in 1..=20u32 {
         let second = f64::from(job) * 10.0;
         let id = format!("{job}.0");
-        story.at(second).submit(job, |_| ()).allocate(&id, vec![share("gpu01", "0", &[0])]).start(&id, "gpu01");
+        story
+            .at(second)
+            .submit(job, |_| ())
+            .allocate(&id, vec![share("gpu01", "0", &[0])])
+            .start(&id, "gpu01");
         story.at(second + 6.0).end(&id, "gpu01", EndCause::Exited, exit(0, 0)).release(&id, "gpu01");
     }
     story
@@ -65,7 +72,8 @@ async fn a_question_is_answered_with_everything_that_was_acknowledged_before_it(
         assert_eq!(answer.complete_up_to, log.end(Stream::State));
         assert_eq!(answer.now, at(500.0));
     }
-    let answer = ledger.query(AccountingQuery { allocations_only: true, ..Default::default() }).await.unwrap();
+    let answer =
+        ledger.query(AccountingQuery { allocations_only: true, ..Default::default() }).await.unwrap();
     assert_eq!((answer.cluster.as_str(), answer.records.len()), ("tx", 20));
     let report = ledger.verify().await.unwrap();
     assert!(report.is_clean(), "{report:?}");
@@ -82,7 +90,11 @@ async fn after_a_crash_it_goes_on_where_its_rows_are() {
     let log = log_of(&story).await;
     let ledger = Ledger::open(dir.path(), log.clone(), options(500.0)).unwrap();
     ledger.caught_up().await.unwrap();
-    assert_eq!(Ledger::recorded_position(dir.path()).unwrap(), log.end(Stream::State), "read beside the open one");
+    assert_eq!(
+        Ledger::recorded_position(dir.path()).unwrap(),
+        log.end(Stream::State),
+        "read beside the open one"
+    );
     drop(ledger);
     let reopened = loop {
         // The follower lets go of the rows when its task has ended.
@@ -125,7 +137,9 @@ async fn an_unreadable_commit_stops_it_and_questions_say_so() {
 async fn a_barrier_of_a_newer_format_stops_it_behind_what_it_understands() {
     let (dir, mut story) = (tempfile::tempdir().unwrap(), history());
     let before = Seq(story.commits.len() as u64);
-    story.at(900.0).add(daybook_schemas::events::LogVersionBarrier { format_version: 99, reason: "test".into() });
+    story
+        .at(900.0)
+        .add(daybook_schemas::events::LogVersionBarrier { format_version: 99, reason: "test".into() });
     story.submit(77, |_| ());
     let log = log_of(&story).await;
     let ledger = Ledger::open(dir.path(), log.clone(), options(500.0)).unwrap();
@@ -190,7 +204,10 @@ fn a_second_process_on_the_same_rows_is_refused() {
 
 async fn ask(socket: &Path, path: &str, body: &str) -> (u16, serde_json::Value) {
     let mut stream = tokio::net::UnixStream::connect(socket).await.unwrap();
-    let head = format!("POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
     stream.write_all((head + body).as_bytes()).await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
@@ -207,7 +224,8 @@ async fn the_interface_answers_and_refuses_in_json() {
     let socket = dir.path().join("socket");
     let listener = tokio::net::UnixListener::bind(&socket).unwrap();
     let server = tokio::spawn(axum::serve(listener, router(ledger)).into_future());
-    let (status, answer) = ask(&socket, "/v1/accounting/query", r#"{"jobs":[{"job":3}],"allocations_only":true}"#).await;
+    let (status, answer) =
+        ask(&socket, "/v1/accounting/query", r#"{"jobs":[{"job":3}],"allocations_only":true}"#).await;
     assert_eq!((status, answer["records"][0]["state"].as_str()), (200, Some("COMPLETED")));
     assert_eq!(answer["records"].as_array().unwrap().len(), 1);
     let (status, answer) = ask(&socket, "/v1/ledger/capacity", r#"{"nodes":["gpu01"]}"#).await;

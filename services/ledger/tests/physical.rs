@@ -30,8 +30,19 @@ fn a_gpu_is_unknown_until_its_node_registers_and_then_idle() {
 fn a_gpu_is_allocated_from_the_allocation_until_the_nodes_release() {
     let mut story = one_gpu();
     // Allocated at 110.9 (second 110); the script runs from 112 to 140; cleaned up at 145.2 (second 145).
-    story.submit(1, |_| ()).at(110.9).allocate("1.0", vec![share("n", "0", &[0])]).at(112.0).start("1.0", "n");
-    story.at(140.0).end("1.0", "n", EndCause::Exited, exit(0, 0)).at(145.2).release("1.0", "n").at(200.0).submit(2, |_| ());
+    story
+        .submit(1, |_| ())
+        .at(110.9)
+        .allocate("1.0", vec![share("n", "0", &[0])])
+        .at(112.0)
+        .start("1.0", "n");
+    story
+        .at(140.0)
+        .end("1.0", "n", EndCause::Exited, exit(0, 0))
+        .at(145.2)
+        .release("1.0", "n")
+        .at(200.0)
+        .submit(2, |_| ());
     let book = story.book();
     expect![[r#"
         n cpus: 200 = allocated 35 + idle 65 + unknown 100
@@ -65,7 +76,7 @@ fn a_nodes_book_only_goes_forward() {
     // Drained at 160 while it runs; a release that says 141 afterwards is one of 160.
     story.at(160.0).set_node("n", NodeUpdateState::Drain);
     story.at(190.0).end_of(140.0, "1.0", "n", EndCause::Exited, exit(0, 0)).release_of(141.0, "1.0", "n");
-    // The GPU stayed allocated through the drain, so only its CPUs' book has a boundary there: none is left of 1.
+    // So nothing that was said to be allocated when the drain came is taken back.
     expect![[r#"
         n cpus: 100 = allocated 50 + idle 10 + drained 40
         n/gpu0: 100 = allocated 50 + idle 10 + drained 40
@@ -77,7 +88,12 @@ fn a_nodes_book_only_goes_forward() {
 fn drained_and_down_count_where_nothing_is_allocated() {
     let mut story = one_gpu();
     story.submit(1, |_| ()).at(110.0).allocate("1.0", vec![share("n", "0", &[0])]);
-    story.at(120.0).set_node("n", NodeUpdateState::Drain).at(130.0).end("1.0", "n", EndCause::Exited, exit(0, 0));
+    story.at(120.0).set_node("n", NodeUpdateState::Drain).at(130.0).end(
+        "1.0",
+        "n",
+        EndCause::Exited,
+        exit(0, 0),
+    );
     story.release("1.0", "n").at(140.0).set_node("n", NodeUpdateState::Down);
     story.at(160.0).set_node("n", NodeUpdateState::Undrain).at(170.0).set_node("n", NodeUpdateState::Resume);
     story.at(180.0).add(NodeUpdated { node: "n".into(), state: None, reason: Some("note".into()) });
@@ -92,7 +108,9 @@ fn drained_and_down_count_where_nothing_is_allocated() {
         .node_history(&NodeName::from("n"))
         .unwrap()
         .iter()
-        .map(|line| format!("{} {:?} by {}({:?}): {:?}\n", since(line.at), line.act, line.by, line.uid, line.reason))
+        .map(|line| {
+            format!("{} {:?} by {}({:?}): {:?}\n", since(line.at), line.act, line.by, line.uid, line.reason)
+        })
         .collect();
     expect![[r#"
         0 Added by root(Some(0)): None
@@ -111,7 +129,12 @@ fn a_node_that_is_configured_down_is_down_before_it_registers() {
     let mut down = node("n", 1, 1);
     down.initial = Some(InitialNodeState { state: NodeUpdateState::Down, reason: "new".into() });
     let mut story = Story::new();
-    story.add(configuration(vec![down])).at(10.0).register("n", 1).at(30.0).set_node("n", NodeUpdateState::Resume);
+    story
+        .add(configuration(vec![down]))
+        .at(10.0)
+        .register("n", 1)
+        .at(30.0)
+        .set_node("n", NodeUpdateState::Resume);
     expect![[r#"
         n cpus: 40 = idle 10 + down 30
         n/gpu0: 40 = idle 10 + down 30
@@ -166,7 +189,12 @@ fn installed_time_ends_when_a_configuration_drops_the_node_at_the_latest_with_it
     story.add(configuration(vec![node("a", 4, 2), node("b", 4, 1)])).register("a", 2).register("b", 1);
     story.submit(1, |_| ()).at(10.0).allocate("1.0", vec![share("a", "0", &[0])]);
     story.at(20.0).add(configuration(vec![node("c", 1, 0)]));
-    story.at(30.0).end("1.0", "a", EndCause::Exited, exit(0, 0)).release("1.0", "a").at(60.0).submit(2, |_| ());
+    story
+        .at(30.0)
+        .end("1.0", "a", EndCause::Exited, exit(0, 0))
+        .release("1.0", "a")
+        .at(60.0)
+        .submit(2, |_| ());
     expect![[r#"
         a cpus: 90 = allocated 20 + idle 70
         a/gpu0: 30 = allocated 20 + idle 10
@@ -177,7 +205,12 @@ fn installed_time_ends_when_a_configuration_drops_the_node_at_the_latest_with_it
     "#]]
     .assert_eq(&story.book().capacity(0.0, 60.0));
     // Configured again, it is there again; the time between is nobody's.
-    story.at(70.0).add(configuration(vec![node("a", 4, 2), node("c", 1, 0)])).at(75.0).register("a", 2).at(80.0);
+    story
+        .at(70.0)
+        .add(configuration(vec![node("a", 4, 2), node("c", 1, 0)]))
+        .at(75.0)
+        .register("a", 2)
+        .at(80.0);
     expect![[r#"
         a cpus: 130 = allocated 20 + idle 90 + unknown 20
         a/gpu0: 40 = allocated 20 + idle 15 + unknown 5
@@ -228,10 +261,17 @@ fn an_overtaken_allocation_gives_nothing_and_is_kept_as_void() {
     story.allocate("3.0", vec![share("nosuch", "1", &[])]).allocate("3.0", vec![share("gpu01", "8", &[])]);
     story.allocate("9.0", vec![share("gpu01", "1", &[])]).allocate("4.0", vec![]);
     story.set_node("node01", NodeUpdateState::Down).allocate("4.0", vec![share("node01", "1", &[])]);
-    story.add(configuration(vec![node("gpu01", 8, 4), node("new", 1, 0)])).allocate("4.0", vec![share("new", "0", &[])]);
+    story
+        .add(configuration(vec![node("gpu01", 8, 4), node("new", 1, 0)]))
+        .allocate("4.0", vec![share("new", "0", &[])]);
     let book = story.book();
-    let void: Vec<String> =
-        book.book.void_allocations().unwrap().iter().map(|void| format!("{}: {}\n", void.run, void.why)).collect();
+    let void: Vec<String> = book
+        .book
+        .void_allocations()
+        .unwrap()
+        .iter()
+        .map(|void| format!("{}: {}\n", void.run, void.why))
+        .collect();
     expect![[r#"
         1.0: job 1 has ended
         2.1: job 2 runs already
@@ -259,10 +299,18 @@ fn an_overtaken_allocation_gives_nothing_and_is_kept_as_void() {
 #[test]
 fn a_run_starts_again_only_when_nothing_of_its_last_start_is_left() {
     let mut story = Story::with_cluster();
-    story.submit(1, |_| ()).at(5.0).allocate("1.0", vec![share("gpu01", "0", &[0]), share("node01", "0", &[])]);
+    story
+        .submit(1, |_| ())
+        .at(5.0)
+        .allocate("1.0", vec![share("gpu01", "0", &[0]), share("node01", "0", &[])]);
     story.at(10.0).end("1.0", "gpu01", EndCause::NodeFailed, exit(0, 0)).release("1.0", "gpu01");
     story.at(200.0).allocate("1.1", vec![share("gpu01", "0", &[0])]);
-    story.at(210.0).release("1.0", "node01").at(211.0).allocate("1.1", vec![share("gpu01", "0", &[0])]).at(220.0);
+    story
+        .at(210.0)
+        .release("1.0", "node01")
+        .at(211.0)
+        .allocate("1.1", vec![share("gpu01", "0", &[0])])
+        .at(220.0);
     let all = daybook_schemas::api::AccountingQuery { duplicates: true, ..Default::default() };
     expect![[r#"
         1 1.0 NODE_FAIL 5 5gpus
@@ -277,7 +325,10 @@ fn without_a_window_the_book_goes_from_the_first_registration_to_the_watermark()
     story.at(160.0).submit(1, |_| ());
     let book = story.book();
     let answer = book.book.capacity(&CapacityQuery::default(), at(9999.0)).unwrap();
-    assert_eq!((since(answer.start), since(answer.end), answer.complete_up_to.0), ("100".into(), "160".into(), 3));
+    assert_eq!(
+        (since(answer.start), since(answer.end), answer.complete_up_to.0),
+        ("100".into(), "160".into(), 3)
+    );
     assert_eq!(answer.rows.iter().map(|row| row.installed).collect::<Vec<_>>(), [60, 60]);
     // A window may go on until now, not into the future.
     let later = CapacityQuery { start: Some(at(150.5)), end: Some(at(500.0)), nodes: vec!["n".into()] };

@@ -105,7 +105,11 @@ fn only_the_first_end_of_a_run_counts() {
 #[test]
 fn a_lost_run_ends_at_the_last_evidence_and_says_so() {
     let mut story = Story::with_cluster();
-    story.submit(1, |_| ()).at(10.0).allocate("1.0", vec![share("gpu01", "0", &[0, 1])]).start("1.0", "gpu01");
+    story
+        .submit(1, |_| ())
+        .at(10.0)
+        .allocate("1.0", vec![share("gpu01", "0", &[0, 1])])
+        .start("1.0", "gpu01");
     story.at(500.0).add(RunLost {
         run: run("1.0"),
         node: "gpu01".into(),
@@ -141,7 +145,11 @@ fn what_was_cancelled_before_it_ran_never_started() {
         1 CANCELLED by 1001 0:0 - - 9 None_assigned 0/1 - None
         2 CANCELLED by 0 0:0 5 - 9 None_assigned 0/1 - None
     "#]]
-    .assert_eq(&story.records(&["id", "state", "exit", "eligible", "start", "end", "nodes", "cpus", "alloc", "reason"]));
+    .assert_eq(
+        &story.records(&[
+            "id", "state", "exit", "eligible", "start", "end", "nodes", "cpus", "alloc", "reason",
+        ]),
+    );
 }
 
 #[test]
@@ -180,7 +188,8 @@ fn each_attempt_of_a_requeued_job_is_a_record_and_only_the_last_one_is_shown_unl
     story.at(160.0).end("1.1", "gpu01", EndCause::NodeFailed, exit(0, 0)).release("1.1", "gpu01");
     story.at(170.0).cancel(1, None, 0);
     let book = story.book();
-    let columns = ["id", "run", "state", "submit", "eligible", "start", "end", "reason", "restarts", "gpu_seconds"];
+    let columns =
+        ["id", "run", "state", "submit", "eligible", "start", "end", "reason", "restarts", "gpu_seconds"];
     expect![[r#"
         1 1.0 REQUEUED 1 1 10 20 None 0 10gpus
         1.batch 1.0 CANCELLED 10 10 10 20 None 0 0gpus
@@ -236,7 +245,8 @@ fn an_ended_job_comes_back_only_while_the_queue_remembers_it() {
 
 #[test]
 fn eligibility_and_reasons_follow_holds_begin_and_conditions() {
-    let condition = Dependency { kind: DependencyKind::AfterOk, job: Some(JobId(1)), task: None, delay_minutes: 0 };
+    let condition =
+        Dependency { kind: DependencyKind::AfterOk, job: Some(JobId(1)), task: None, delay_minutes: 0 };
     let dependencies = Some(Dependencies { conditions: vec![condition], any: false });
     let mut story = Story::with_cluster();
     story.at(1.0).submit(1, |_| ()).submit(2, |spec| spec.hold = true);
@@ -258,7 +268,11 @@ fn eligibility_and_reasons_follow_holds_begin_and_conditions() {
             starts: vec![],
             reasons: reasons
                 .iter()
-                .map(|(job, reason)| ReasonChange { job: JobId(*job), reason: *reason, detail: String::new() })
+                .map(|(job, reason)| ReasonChange {
+                    job: JobId(*job),
+                    reason: *reason,
+                    detail: String::new(),
+                })
                 .collect(),
             reservations: vec![],
             jobs_considered: 4,
@@ -302,7 +316,11 @@ fn changes_show_from_the_attempt_on_in_which_they_were_made() {
     story.at(10.0).allocate("1.0", vec![share("node01", "0", &[])]).start("1.0", "node01").requeue(1, false);
     story.at(20.0).end("1.0", "node01", EndCause::Requeued, exit(0, 15));
     story.at(21.0).add(JobUpdated { job: JobId(1), comment: Some("again".into()), ..Default::default() });
-    story.at(22.0).cancel(1, None, 0).add(JobUpdated { job: JobId(1), name: Some("late".into()), ..Default::default() });
+    story.at(22.0).cancel(1, None, 0).add(JobUpdated {
+        job: JobId(1),
+        name: Some("late".into()),
+        ..Default::default()
+    });
     let all = AccountingQuery { duplicates: true, allocations_only: true, ..Default::default() };
     expect![[r#"
         1 REQUEUED renamed - Minutes(60)
@@ -327,7 +345,11 @@ fn a_job_that_the_planner_ends_says_why() {
 
 #[test]
 fn resources_are_counted_as_slurm_counts_them() {
-    let gpus = |scope, gpu_type: Option<&str>, count| GpuRequest { scope, gpu_type: gpu_type.map(Into::into), count };
+    let gpus = |scope, gpu_type: Option<&str>, count| GpuRequest {
+        scope,
+        gpu_type: gpu_type.map(Into::into),
+        count,
+    };
     let mut story = Story::with_cluster();
     story.submit(1, |spec| {
         (spec.request.tasks, spec.request.cpus_per_task) = (2, 2);

@@ -14,8 +14,14 @@ fn story() -> Story {
     story.at(1.0).submit(1, |spec| spec.name = "one".into());
     story.submit(2, |spec| (spec.user.uid, spec.account) = (1002, Some("bio".into())));
     story.at(5.0).submit(3, |_| ()).submit(4, |spec| spec.hold = true);
-    story.submit(5, |spec| spec.begin = Some(at(86_400.0))).submit(6, |spec| spec.hold = true).submit(7, |_| ());
-    story.at(10.0).allocate("1.0", vec![share("node01", "0", &[])]).allocate("2.0", vec![share("gpu01", "0", &[])]);
+    story
+        .submit(5, |spec| spec.begin = Some(at(86_400.0)))
+        .submit(6, |spec| spec.hold = true)
+        .submit(7, |_| ());
+    story
+        .at(10.0)
+        .allocate("1.0", vec![share("node01", "0", &[])])
+        .allocate("2.0", vec![share("gpu01", "0", &[])]);
     story.at(20.0).end("1.0", "node01", EndCause::Exited, exit(1, 0)).at(40.0).cancel(6, None, 1001);
     story.at(50.0).allocate("7.0", vec![share("gpu01", "1", &[]), share("node01", "1", &[])]);
     story.at(100_000.0).end("2.0", "gpu01", EndCause::TimeLimit, exit(0, 15));
@@ -30,7 +36,15 @@ fn window(from: f64, to: f64) -> AccountingQuery {
 fn a_window_has_what_was_eligible_or_ended_in_it() {
     let book = story().book();
     let mut text = String::new();
-    for (from, to) in [(-10.0, 0.0), (0.0, 4.0), (0.0, 30.0), (20.0, 20.0), (21.0, 30.0), (30.0, 60.0), (100_001.0, 200_000.0)] {
+    for (from, to) in [
+        (-10.0, 0.0),
+        (0.0, 4.0),
+        (0.0, 30.0),
+        (20.0, 20.0),
+        (21.0, 30.0),
+        (30.0, 60.0),
+        (100_001.0, 200_000.0),
+    ] {
         text.push_str(&format!("{from} to {to}: {}\n", book.ids(&window(from, to))));
     }
     let from_only = AccountingQuery { start: Some(at(99_000.0)), ..Default::default() };
@@ -56,7 +70,9 @@ fn a_window_has_what_was_eligible_or_ended_in_it() {
 fn states_mean_what_happened_in_the_window_and_without_one_what_is() {
     let book = story().book();
     let mut text = String::new();
-    for state in [JobState::Pending, JobState::Running, JobState::Failed, JobState::Timeout, JobState::Cancelled] {
+    for state in
+        [JobState::Pending, JobState::Running, JobState::Failed, JobState::Timeout, JobState::Cancelled]
+    {
         let states = vec![state];
         let now = book.ids(&AccountingQuery { states: states.clone(), ..Default::default() });
         let early = book.ids(&AccountingQuery { states: states.clone(), ..window(0.0, 30.0) });
@@ -84,7 +100,10 @@ fn other_restrictions_must_all_hold() {
         ("name", AccountingQuery { names: vec!["one".into()], ..query.clone() }),
         ("partition", AccountingQuery { partitions: vec!["short".into()], ..query.clone() }),
         ("node", AccountingQuery { nodes: vec!["node01".into()], ..query.clone() }),
-        ("user and node", AccountingQuery { uids: vec![1002], nodes: vec!["node01".into()], ..query.clone() }),
+        (
+            "user and node",
+            AccountingQuery { uids: vec![1002], nodes: vec!["node01".into()], ..query.clone() },
+        ),
     ] {
         text.push_str(&format!("{what}: {}\n", book.ids(&query)));
     }

@@ -21,9 +21,15 @@ pub(crate) struct Prepared {
     /// The events as a reader will see them: decoded from their bytes, so that a follower in this process and a
     /// replay of the log fold the very same thing.
     pub(crate) events: Vec<Event>,
-    pub(crate) blobs: Vec<(BlobHash, Arc<[u8]>)>,
+    pub(crate) blobs: Vec<Blob>,
     events_json: Vec<u8>,
     subject_json: String,
+}
+
+/// Payload with its address.
+pub(crate) struct Blob {
+    pub(crate) hash: BlobHash,
+    pub(crate) bytes: Arc<[u8]>,
 }
 
 /// What a commit's envelope adds to its events and subject, in bytes, at most.
@@ -70,8 +76,9 @@ impl Prepared {
     }
 
     /// What the append costs to hold and to write, in bytes.
+    #[cfg(feature = "embedded")]
     pub(crate) fn weight(&self) -> usize {
-        self.size() + self.blobs.iter().map(|(_, bytes)| bytes.len()).sum::<usize>()
+        self.size() + self.blobs.iter().map(|blob| blob.bytes.len()).sum::<usize>()
     }
 
     /// Appends to `out` exactly the bytes of [`Commit::to_bytes`]: keys in order are `events`, `seq`, `subject`, `time`.
@@ -97,7 +104,10 @@ fn check_events(draft: &Draft) -> Result<(), AppendError> {
         return Err(AppendError::Invalid("it has no events".to_string()));
     }
     if count > Draft::EVENTS_MAX {
-        return Err(AppendError::Invalid(format!("it has {count} events; at most {} are allowed", Draft::EVENTS_MAX)));
+        return Err(AppendError::Invalid(format!(
+            "it has {count} events; at most {} are allowed",
+            Draft::EVENTS_MAX
+        )));
     }
     let mut ids: BTreeSet<&EventId> = BTreeSet::new();
     for event in &draft.events {
@@ -115,9 +125,12 @@ fn check_events(draft: &Draft) -> Result<(), AppendError> {
     Ok(())
 }
 
-fn address_blobs(blobs: Vec<Arc<[u8]>>) -> Result<Vec<(BlobHash, Arc<[u8]>)>, AppendError> {
+fn address_blobs(blobs: Vec<Arc<[u8]>>) -> Result<Vec<Blob>, AppendError> {
     if blobs.len() > BLOBS_MAX {
-        return Err(AppendError::Invalid(format!("it brings {} blobs; at most {BLOBS_MAX} are allowed", blobs.len())));
+        return Err(AppendError::Invalid(format!(
+            "it brings {} blobs; at most {BLOBS_MAX} are allowed",
+            blobs.len()
+        )));
     }
     if let Some(blob) = blobs.iter().find(|blob| blob.len() > BLOB_BYTES_MAX) {
         return Err(AppendError::Invalid(format!(
@@ -125,12 +138,12 @@ fn address_blobs(blobs: Vec<Arc<[u8]>>) -> Result<Vec<(BlobHash, Arc<[u8]>)>, Ap
             blob.len()
         )));
     }
-    Ok(blobs.into_iter().map(|bytes| (BlobHash::of(&bytes), bytes)).collect())
+    Ok(blobs.into_iter().map(|bytes| Blob { hash: BlobHash::of(&bytes), bytes }).collect())
 }
 
 fn encode_events(events: &[Event]) -> Result<Vec<u8>, AppendError> {
     let values = events.iter().map(Event::to_value).collect::<Result<Vec<_>, _>>().map_err(invalid)?;
-    canonical::to_bytes(&values).map_err(invalid)
+    canonical::value_to_bytes(&values.into()).map_err(invalid)
 }
 
 #[cfg(test)]

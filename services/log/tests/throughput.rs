@@ -42,7 +42,9 @@ async fn appends_per_second(log: &Arc<EmbeddedLog>, writers: usize) -> f64 {
             tokio::spawn(async move {
                 let mut count = 0u32;
                 while start.elapsed() < TIME {
-                    log.append(sample::one(Stream::State, &format!("{writers}.{writer}.{count}"))).await.unwrap();
+                    log.append(sample::one(Stream::State, &format!("{writers}.{writer}.{count}")))
+                        .await
+                        .unwrap();
                     count += 1;
                 }
                 count

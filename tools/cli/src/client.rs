@@ -134,10 +134,15 @@ impl Client {
         path: &str,
         request: &R,
     ) -> Result<A, CallError> {
+        let answer = self.post_bytes(path, request)?;
+        decode(&answer)
+    }
+
+    /// The same; gives the answer's body as it came, for who reads it without copying.
+    pub fn post_bytes<R: Serialize>(&mut self, path: &str, request: &R) -> Result<Bytes, CallError> {
         let body =
             serde_json::to_vec(request).map_err(|error| CallError::Unintelligible(error.to_string()))?;
-        let answer = self.call(Method::POST, path, body.into(), ANSWER_TIMEOUT)?;
-        decode(&answer)
+        self.call(Method::POST, path, body.into(), ANSWER_TIMEOUT)
     }
 
     /// Reads an answer of lines (NDJSON), each without its line break, until it ends or `each` breaks.

@@ -23,7 +23,9 @@ pub(crate) fn task_job_id(array: &ArrayRequest, id: JobId, task: u32) -> Option<
 
 /// The tasks that wait in an array's own record.
 fn waiting(posting: &mut Posting<'_>, array: JobId) -> Result<Option<(RecordKey, IndexSet)>, LedgerError> {
-    let Some(job) = posting.get::<JobRow>(&array)?.filter(|job| job.phase == Phase::Pending) else { return Ok(None) };
+    let Some(job) = posting.get::<JobRow>(&array)?.filter(|job| job.phase == Phase::Pending) else {
+        return Ok(None);
+    };
     let key = RecordKey { job: array, attempt: job.attempt };
     let tasks = posting.get::<RecordRow>(&key)?.and_then(|record| record.tasks_waiting.clone());
     Ok(tasks.map(|tasks| (key, tasks)))
@@ -51,7 +53,8 @@ pub(super) fn meant(
             found.push((target.job, Some(waiting)));
         }
     }
-    found.extend(started.iter().filter_map(|task| task_job_id(&array, target.job, task)).map(|id| (id, None)));
+    found
+        .extend(started.iter().filter_map(|task| task_job_id(&array, target.job, task)).map(|id| (id, None)));
     Ok(found)
 }
 
@@ -74,7 +77,8 @@ pub(super) fn cancel_waiting(
             record.cancelled_by = Some(uid);
         } else {
             let gone = record.tasks_cancelled.take().unwrap_or_default();
-            record.tasks_cancelled = Some(gone.ranges().iter().chain(tasks.ranges()).flat_map(|&(a, b)| a..=b).collect());
+            record.tasks_cancelled =
+                Some(gone.ranges().iter().chain(tasks.ranges()).flat_map(|&(a, b)| a..=b).collect());
             record.tasks_waiting = Some(remaining);
         }
     })?;

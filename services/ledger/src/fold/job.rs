@@ -17,7 +17,11 @@ pub(super) fn eligible_at(now: UtcMicros, begin: Option<UtcMicros>) -> UtcMicros
     begin.map_or(now, |begin| begin.max(now))
 }
 
-pub(super) fn submitted(posting: &mut Posting<'_>, place: Place<'_>, data: &JobSubmitted) -> Result<(), LedgerError> {
+pub(super) fn submitted(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    data: &JobSubmitted,
+) -> Result<(), LedgerError> {
     let spec = &data.spec;
     let depends = spec.dependencies.as_ref().is_some_and(|dependencies| !dependencies.conditions.is_empty());
     let job = JobRow {
@@ -59,7 +63,11 @@ fn first_reason(job: &JobRow, now: UtcMicros) -> Reason {
     }
 }
 
-pub(super) fn updated(posting: &mut Posting<'_>, place: Place<'_>, data: &JobUpdated) -> Result<(), LedgerError> {
+pub(super) fn updated(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    data: &JobUpdated,
+) -> Result<(), LedgerError> {
     let Some(job) = posting.get::<JobRow>(&data.job)?.filter(|job| job.phase != Phase::Ended).cloned() else {
         return Ok(());
     };
@@ -98,7 +106,9 @@ pub(super) fn updated(posting: &mut Posting<'_>, place: Place<'_>, data: &JobUpd
 pub(super) fn held(posting: &mut Posting<'_>, place: Place<'_>, data: &JobHeld) -> Result<(), LedgerError> {
     let hold = if data.by_administrator { Hold::Admin } else { Hold::User };
     for (id, _) in arrays::meant(posting, &data.target)? {
-        let Some(job) = posting.get::<JobRow>(&id)?.filter(|job| job.phase != Phase::Ended).cloned() else { continue };
+        let Some(job) = posting.get::<JobRow>(&id)?.filter(|job| job.phase != Phase::Ended).cloned() else {
+            continue;
+        };
         posting.edit(&id, |job: &mut JobRow| job.hold = Some(hold))?;
         posting.edit(&RecordKey { job: id, attempt: job.attempt }, |record: &mut RecordRow| {
             if job.phase == Phase::Pending {
@@ -111,7 +121,11 @@ pub(super) fn held(posting: &mut Posting<'_>, place: Place<'_>, data: &JobHeld) 
     Ok(())
 }
 
-pub(super) fn released(posting: &mut Posting<'_>, place: Place<'_>, data: &JobReleased) -> Result<(), LedgerError> {
+pub(super) fn released(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    data: &JobReleased,
+) -> Result<(), LedgerError> {
     for (id, _) in arrays::meant(posting, &data.target)? {
         let Some(job) = posting.get::<JobRow>(&id)?.cloned() else { continue };
         posting.edit(&id, |job: &mut JobRow| job.hold = None)?;
@@ -150,7 +164,9 @@ pub(super) fn cancel_requested(
 }
 
 fn cancel(posting: &mut Posting<'_>, place: Place<'_>, id: JobId, uid: u32) -> Result<(), LedgerError> {
-    let Some(job) = posting.get::<JobRow>(&id)?.filter(|job| job.phase != Phase::Ended).cloned() else { return Ok(()) };
+    let Some(job) = posting.get::<JobRow>(&id)?.filter(|job| job.phase != Phase::Ended).cloned() else {
+        return Ok(());
+    };
     posting.edit(&id, |job: &mut JobRow| {
         job.cancelled_by = job.cancelled_by.or(Some(uid));
         job.requeue_when_ended = None;
@@ -198,7 +214,11 @@ pub(super) fn end_waiting(
     Ok(())
 }
 
-pub(super) fn finished(posting: &mut Posting<'_>, place: Place<'_>, data: &JobFinished) -> Result<(), LedgerError> {
+pub(super) fn finished(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    data: &JobFinished,
+) -> Result<(), LedgerError> {
     if posting.get::<JobRow>(&data.job)?.is_none_or(|job| job.phase != Phase::Pending) {
         return Ok(());
     }
@@ -206,7 +226,11 @@ pub(super) fn finished(posting: &mut Posting<'_>, place: Place<'_>, data: &JobFi
     end_waiting(posting, place, data.job, data.state, Some(data.reason))
 }
 
-pub(super) fn requeued(posting: &mut Posting<'_>, place: Place<'_>, data: &JobRequeued) -> Result<(), LedgerError> {
+pub(super) fn requeued(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    data: &JobRequeued,
+) -> Result<(), LedgerError> {
     let Some(job) = posting.get::<JobRow>(&data.job)?.cloned() else { return Ok(()) };
     match job.phase {
         Phase::Pending => Ok(()),

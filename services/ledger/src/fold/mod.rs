@@ -82,9 +82,15 @@ fn post_event(posting: &mut Posting<'_>, place: Place<'_>) -> Result<(), LedgerE
 }
 
 /// Of a planner's cycle the ledger keeps why jobs wait; its starts have events of their own.
-fn planner_cycle(posting: &mut Posting<'_>, place: Place<'_>, data: &PlannerCycle) -> Result<(), LedgerError> {
+fn planner_cycle(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    data: &PlannerCycle,
+) -> Result<(), LedgerError> {
     for change in &data.reasons {
-        let Some(job) = posting.get::<JobRow>(&change.job)?.filter(|job| job.phase == Phase::Pending).cloned() else {
+        let Some(job) =
+            posting.get::<JobRow>(&change.job)?.filter(|job| job.phase == Phase::Pending).cloned()
+        else {
             continue;
         };
         // A condition that holds is known by the planner no longer naming it.

@@ -17,7 +17,8 @@ pub(super) fn configured(
     data: &ClusterConfigured,
 ) -> Result<(), LedgerError> {
     posting.cluster.configure(data);
-    let named: BTreeMap<&NodeName, &NodeDefinition> = data.nodes.iter().map(|node| (&node.name, node)).collect();
+    let named: BTreeMap<&NodeName, &NodeDefinition> =
+        data.nodes.iter().map(|node| (&node.name, node)).collect();
     for name in posting.node_names()? {
         if named.contains_key(&name) {
             continue;
@@ -33,12 +34,17 @@ pub(super) fn configured(
     named.values().try_for_each(|definition| define(posting, place, definition))
 }
 
-fn define(posting: &mut Posting<'_>, place: Place<'_>, definition: &NodeDefinition) -> Result<(), LedgerError> {
+fn define(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    definition: &NodeDefinition,
+) -> Result<(), LedgerError> {
     let name = &definition.name;
     let at = place.now.seconds();
     let gpus = by_uuid(&definition.gpus);
     if let Some(mut node) = posting.take::<NodeRow>(name)? {
-        (node.cpus, node.memory, node.configured_gpus, node.leaving) = (definition.cpus, definition.memory, gpus, false);
+        (node.cpus, node.memory, node.configured_gpus, node.leaving) =
+            (definition.cpus, definition.memory, gpus, false);
         physical::renumber(posting, place.seq, name, &mut node, at)?;
         return physical::settle(posting, place.seq, name, node, at);
     }
@@ -86,7 +92,11 @@ pub(super) fn registered(
     note(posting, place, &data.node, NodeAct::Registered, None)
 }
 
-pub(super) fn updated(posting: &mut Posting<'_>, place: Place<'_>, data: &NodeUpdated) -> Result<(), LedgerError> {
+pub(super) fn updated(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    data: &NodeUpdated,
+) -> Result<(), LedgerError> {
     if let Some(mut node) = posting.take::<NodeRow>(&data.node)? {
         match data.state {
             Some(NodeUpdateState::Drain) => node.drain = true,

@@ -12,8 +12,8 @@ use crate::error::LedgerError;
 use crate::keys;
 use crate::posting::Posting;
 use crate::rows::{
-    CPU_INTERVALS, CpuInterval, GPU_INTERVALS, GpuInterval, NodeRow, OpenCpus, OpenGpu, SHARE_INTERVALS, SPANS, Share,
-    ShareInterval, Span,
+    CPU_INTERVALS, CpuInterval, GPU_INTERVALS, GpuInterval, NodeRow, OpenCpus, OpenGpu, SHARE_INTERVALS,
+    SPANS, Share, ShareInterval, Span,
 };
 
 /// Gives a run its share of each node; from which second on, node by node.
@@ -176,7 +176,11 @@ fn end_span(
     at: i64,
 ) -> Result<(), LedgerError> {
     let key = keys::span(name, uuid, since);
-    if at > since { posting.append(SPANS, &key, &Span { to: Some(at) }) } else { posting.unappend(SPANS, &key) }
+    if at > since {
+        posting.append(SPANS, &key, &Span { to: Some(at) })
+    } else {
+        posting.unappend(SPANS, &key)
+    }
 }
 
 fn close_cpus(

@@ -7,18 +7,25 @@ use super::{Place, arrays, job, physical, validity};
 use crate::error::LedgerError;
 use crate::keys;
 use crate::posting::Posting;
-use crate::rows::{
-    BatchStep, JobRow, Phase, RecordKey, RecordRow, RunRow, RunShare, VOID, VoidAllocation,
-};
+use crate::rows::{BatchStep, JobRow, Phase, RecordKey, RecordRow, RunRow, RunShare, VOID, VoidAllocation};
 
-pub(super) fn allocated(posting: &mut Posting<'_>, place: Place<'_>, data: &RunAllocated) -> Result<(), LedgerError> {
+pub(super) fn allocated(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    data: &RunAllocated,
+) -> Result<(), LedgerError> {
     if let Some(why) = validity::void(posting, data)? {
         return note_void(posting, place, data, why);
     }
     if let Some(task) = data.array
         && !arrays::split(posting, place, data.run.job, task)?
     {
-        return note_void(posting, place, data, format!("task {} cannot start as job {}", task.task, data.run.job));
+        return note_void(
+            posting,
+            place,
+            data,
+            format!("task {} cannot start as job {}", task.task, data.run.job),
+        );
     }
     let from = physical::allocate(posting, place, data)?;
     let Some(attempt) = posting.edit(&data.run.job, |job: &mut JobRow| {
@@ -78,8 +85,14 @@ fn note_void(
     posting.append(VOID, &keys::event(place.seq, place.index), &row)
 }
 
-pub(super) fn started(posting: &mut Posting<'_>, place: Place<'_>, data: &RunStarted) -> Result<(), LedgerError> {
-    let Some(run) = posting.get::<RunRow>(&data.run)?.filter(|run| run.started.is_none() && run.ended.is_none()) else {
+pub(super) fn started(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    data: &RunStarted,
+) -> Result<(), LedgerError> {
+    let Some(run) =
+        posting.get::<RunRow>(&data.run)?.filter(|run| run.started.is_none() && run.ended.is_none())
+    else {
         return Ok(());
     };
     let at = place.event.time.clamp(run.allocated, place.now.max(run.allocated));
@@ -112,7 +125,9 @@ struct End {
 
 /// The first end of a run counts; a later one, or one of a run that is not known, has been overtaken.
 fn end_run(posting: &mut Posting<'_>, place: Place<'_>, id: RunId, end: End) -> Result<(), LedgerError> {
-    let Some(run) = posting.get::<RunRow>(&id)?.filter(|run| run.ended.is_none()).cloned() else { return Ok(()) };
+    let Some(run) = posting.get::<RunRow>(&id)?.filter(|run| run.ended.is_none()).cloned() else {
+        return Ok(());
+    };
     let floor = run.started.unwrap_or(run.allocated);
     let at = end.at.clamp(floor, place.now.max(floor));
     posting.edit(&id, |run: &mut RunRow| run.ended = Some(at))?;
@@ -151,7 +166,9 @@ fn final_state(end: &End, back: bool) -> (JobState, ExitStatus) {
         EndCause::Exited => (JobState::Failed, end.exit),
         EndCause::TimeLimit => (JobState::Timeout, clean),
         EndCause::Cancelled | EndCause::Requeued => (JobState::Cancelled, clean),
-        EndCause::LaunchFailed if end.exit.is_success() => (JobState::Failed, ExitStatus { code: 0, signal: 53 }),
+        EndCause::LaunchFailed if end.exit.is_success() => {
+            (JobState::Failed, ExitStatus { code: 0, signal: 53 })
+        }
         EndCause::LaunchFailed => (JobState::Failed, end.exit),
         EndCause::OutOfMemory => (JobState::OutOfMemory, ExitStatus { code: 0, signal: 125 }),
     }
@@ -188,7 +205,8 @@ pub(super) fn node_released(
     place: Place<'_>,
     data: &RunNodeReleased,
 ) -> Result<(), LedgerError> {
-    let Some(run) = posting.get::<RunRow>(&data.run)?.filter(|run| run.held_on.contains(&data.node)).cloned() else {
+    let Some(run) = posting.get::<RunRow>(&data.run)?.filter(|run| run.held_on.contains(&data.node)).cloned()
+    else {
         return Ok(());
     };
     if run.ended.is_none() {

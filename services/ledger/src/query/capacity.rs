@@ -26,7 +26,11 @@ impl Window {
 }
 
 /// Answers `POST /v1/ledger/capacity`. What is open at the watermark goes on until the window's end, at most until `now`.
-pub(crate) fn capacity(view: &View<'_>, query: &CapacityQuery, now: UtcMicros) -> Result<CapacityAnswer, QueryError> {
+pub(crate) fn capacity(
+    view: &View<'_>,
+    query: &CapacityQuery,
+    now: UtcMicros,
+) -> Result<CapacityAnswer, QueryError> {
     if query.start.zip(query.end).is_some_and(|(start, end)| end < start) {
         return Err(QueryError::Backwards);
     }
@@ -41,7 +45,8 @@ pub(crate) fn capacity(view: &View<'_>, query: &CapacityQuery, now: UtcMicros) -
     let mut rows: BTreeMap<(NodeName, GpuUuid), CapacityRow> = BTreeMap::new();
     for entry in view.scan(SPANS, &[], None)? {
         let (key, value) = entry?;
-        let (node, uuid, since) = keys::gpu_at_back(&key).ok_or_else(|| damaged(SPANS.0, &"its key is no span's"))?;
+        let (node, uuid, since) =
+            keys::gpu_at_back(&key).ok_or_else(|| damaged(SPANS.0, &"its key is no span's"))?;
         if !query.nodes.is_empty() && !query.nodes.contains(&node) {
             continue;
         }
@@ -64,7 +69,8 @@ fn add_span(
     span: (i64, Option<i64>),
     window: Window,
 ) -> Result<(), LedgerError> {
-    let inside = Window { from: window.from.max(span.0), to: span.1.map_or(window.to, |to| to.min(window.to)) };
+    let inside =
+        Window { from: window.from.max(span.0), to: span.1.map_or(window.to, |to| to.min(window.to)) };
     if inside.from >= inside.to {
         return Ok(());
     }
@@ -74,7 +80,8 @@ fn add_span(
     let mut installed = 0u64;
     for part in interval_parts(view, node, gpu, inside)? {
         // Of a GPU the installed time is that of its span, whatever the intervals say: they must add up to it.
-        installed = installed.checked_add(part.installed).ok_or(LedgerError::TooLarge("an installed time"))?;
+        installed =
+            installed.checked_add(part.installed).ok_or(LedgerError::TooLarge("an installed time"))?;
         let sum = seconds.entry(part.class).or_default();
         *sum = sum.checked_add(part.seconds).ok_or(LedgerError::TooLarge("a time by class"))?;
     }
@@ -152,7 +159,9 @@ fn overlapping<T: serde::de::DeserializeOwned>(
     mut take: impl FnMut(i64, T) -> i64,
 ) -> Result<(), LedgerError> {
     let at = |second: i64| [prefix.as_slice(), &keys::seconds(second)].concat();
-    let first = view.last_at(table, &prefix, &at(window.from))?.map_or_else(|| at(window.from), |(key, _)| key.to_vec());
+    let first = view
+        .last_at(table, &prefix, &at(window.from))?
+        .map_or_else(|| at(window.from), |(key, _)| key.to_vec());
     for entry in view.scan(table, &first, Some(at(window.to)))? {
         let (key, value) = entry?;
         let from = key.len().checked_sub(8).and_then(|cut| keys::seconds_back(&key[cut..]));

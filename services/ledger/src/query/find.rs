@@ -56,7 +56,8 @@ fn by_selector(view: &View<'_>, selectors: &[JobSelector], take: &mut Take<'_>) 
             continue;
         }
         let from = keys::record(RecordKey { job: JobId(first), attempt: 0 });
-        let until = last.checked_add(1).map(|next| keys::record(RecordKey { job: JobId(next), attempt: 0 }).to_vec());
+        let until =
+            last.checked_add(1).map(|next| keys::record(RecordKey { job: JobId(next), attempt: 0 }).to_vec());
         for entry in view.scan(RECORDS, &from, until)? {
             give(entry?, take)?;
         }
@@ -92,7 +93,8 @@ fn by_window(view: &View<'_>, query: &AccountingQuery, take: &mut Take<'_>) -> R
     let end = query.end.map_or(i64::MAX, |end| end.seconds());
     for entry in view.scan(RECORDS_OPEN, &[], None)? {
         let (key, _) = entry?;
-        let key = keys::record_back(&key).ok_or_else(|| damaged(RECORDS_OPEN.0, &"its key is no record's"))?;
+        let key =
+            keys::record_back(&key).ok_or_else(|| damaged(RECORDS_OPEN.0, &"its key is no record's"))?;
         read(view, key, take)?;
     }
     for class in 0..=CLASS_MAX {
@@ -104,7 +106,8 @@ fn by_window(view: &View<'_>, query: &AccountingQuery, take: &mut Take<'_>) -> R
             if keys::seconds_back(&began).is_some_and(|began| began > end) {
                 continue;
             }
-            let key = keys::ended_back(&key).ok_or_else(|| damaged(RECORDS_ENDED.0, &"its key is no record's"))?;
+            let key =
+                keys::ended_back(&key).ok_or_else(|| damaged(RECORDS_ENDED.0, &"its key is no record's"))?;
             read(view, key, take)?;
         }
     }
@@ -113,7 +116,8 @@ fn by_window(view: &View<'_>, query: &AccountingQuery, take: &mut Take<'_>) -> R
 
 fn read(view: &View<'_>, key: RecordKey, take: &mut Take<'_>) -> Result<(), QueryError> {
     let row = view.get::<RecordRow>(&key)?;
-    let row = row.ok_or_else(|| damaged(RECORDS.0, &format!("an index names {}.{}", key.job, key.attempt)))?;
+    let row =
+        row.ok_or_else(|| damaged(RECORDS.0, &format!("an index names {}.{}", key.job, key.attempt)))?;
     take(key, row)
 }
 

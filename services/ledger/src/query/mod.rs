@@ -26,7 +26,9 @@ pub enum QueryError {
     #[error("the window ends before it starts")]
     Backwards,
     /// More than one answer holds.
-    #[error("more than {RECORDS_MAX} records match; ask for a shorter window, one user or one account at a time")]
+    #[error(
+        "more than {RECORDS_MAX} records match; ask for a shorter window, one user or one account at a time"
+    )]
     TooMany,
     /// The ledger itself.
     #[error(transparent)]
@@ -52,7 +54,8 @@ pub(crate) fn accounting(
     rows.sort_unstable_by_key(|(key, row)| (row.opened, place_in_array(row), *key));
     let mut records: Vec<AccountingRecord> = Vec::with_capacity(rows.len());
     for (key, row) in &rows {
-        let submission = found.submissions.get(&submission_of(*key, row)).ok_or(LedgerError::NoSubmission(key.job))?;
+        let submission =
+            found.submissions.get(&submission_of(*key, row)).ok_or(LedgerError::NoSubmission(key.job))?;
         let job = line::job(*key, row, submission, now)?;
         let batch = (!query.allocations_only).then(|| line::batch(&job, row, now)).flatten();
         records.push(job);
@@ -99,7 +102,12 @@ struct Found<'v, 'a> {
 }
 
 impl Found<'_, '_> {
-    fn consider(&mut self, query: &AccountingQuery, key: RecordKey, row: RecordRow) -> Result<(), QueryError> {
+    fn consider(
+        &mut self,
+        query: &AccountingQuery,
+        key: RecordKey,
+        row: RecordRow,
+    ) -> Result<(), QueryError> {
         let id = submission_of(key, &row);
         let submission = match self.submissions.entry(id) {
             std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),

@@ -73,7 +73,8 @@ fn gpus(request: &ResourceRequest, nodes: u64, tasks: u64) -> BTreeMap<String, u
             GpuScope::Job => 1,
             GpuScope::Task => tasks,
         };
-        *gpus.entry(asked.gpu_type.clone().unwrap_or_default()).or_default() += u64::from(asked.count) * times;
+        *gpus.entry(asked.gpu_type.clone().unwrap_or_default()).or_default() +=
+            u64::from(asked.count) * times;
     }
     gpus
 }

@@ -41,7 +41,8 @@ impl SubmissionRow {
         let spec = &data.spec;
         let partition = cluster.partitions.get(&spec.partition);
         let default_time = partition.map_or(TimeLimit::Unlimited, |partition| partition.default_time);
-        let default_memory = partition.and_then(|partition| partition.default_memory).or(cluster.default_memory);
+        let default_memory =
+            partition.and_then(|partition| partition.default_memory).or(cluster.default_memory);
         SubmissionRow {
             seq,
             at,

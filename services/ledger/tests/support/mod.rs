@@ -13,8 +13,8 @@ use daybook_schemas::job::*;
 use daybook_schemas::node::*;
 use daybook_schemas::run::*;
 use daybook_schemas::{
-    Actor, Authentication, BlobHash, Body, Commit, Event, GpuUuid, JobId, Mebibytes, NodeName, RunId, Seconds, Seq, Subject,
-    UtcMicros,
+    Actor, Authentication, BlobHash, Body, Commit, Event, GpuUuid, JobId, Mebibytes, NodeName, RunId,
+    Seconds, Seq, Subject, UtcMicros,
 };
 
 /// 2026-12-02T00:00:00Z, from which histories count their seconds.
@@ -28,7 +28,11 @@ pub fn at(seconds: f64) -> UtcMicros {
 /// Seconds after [`BASE`], without needless decimals.
 pub fn since(at: UtcMicros) -> String {
     let micros = at.0 - BASE * 1_000_000;
-    if micros % 1_000_000 == 0 { format!("{}", micros / 1_000_000) } else { format!("{:.1}", micros as f64 / 1e6) }
+    if micros % 1_000_000 == 0 {
+        format!("{}", micros / 1_000_000)
+    } else {
+        format!("{:.1}", micros as f64 / 1e6)
+    }
 }
 
 pub fn run(text: &str) -> RunId {
@@ -40,7 +44,12 @@ pub fn exit(code: u32, signal: u32) -> ExitStatus {
 }
 
 pub fn gpu(node: &str, index: u32) -> GpuDevice {
-    GpuDevice { index, uuid: GpuUuid::from(format!("{node}/gpu{index}")), gpu_type: "a100".into(), file: None }
+    GpuDevice {
+        index,
+        uuid: GpuUuid::from(format!("{node}/gpu{index}")),
+        gpu_type: "a100".into(),
+        file: None,
+    }
 }
 
 pub fn node(name: &str, cpus: u32, gpus: u32) -> NodeDefinition {
@@ -227,7 +236,11 @@ impl Story {
                 id: format!("{seq}.{index}").into(),
                 source: "test".into(),
                 time: at(happened),
-                actor: Actor { name: "root".into(), uid: Some(0), authentication: Authentication::PeerCredentials },
+                actor: Actor {
+                    name: "root".into(),
+                    uid: Some(0),
+                    authentication: Authentication::PeerCredentials,
+                },
                 cause: None,
                 body,
             })
@@ -282,9 +295,17 @@ impl Story {
         self.end_of(now, id, node, cause, status)
     }
 
-    pub fn end_of(&mut self, happened: f64, id: &str, node: &str, cause: EndCause, exit: ExitStatus) -> &mut Story {
+    pub fn end_of(
+        &mut self,
+        happened: f64,
+        id: &str,
+        node: &str,
+        cause: EndCause,
+        exit: ExitStatus,
+    ) -> &mut Story {
         let usage = Some(ProcessUsage { user_cpu_us: 12_000, system_cpu_us: 6_000, max_rss_kib: 10_584 });
-        let usage = if cause == EndCause::LaunchFailed || cause == EndCause::NodeFailed { None } else { usage };
+        let usage =
+            if cause == EndCause::LaunchFailed || cause == EndCause::NodeFailed { None } else { usage };
         self.add_of(happened, RunEnded { run: run(id), node: node.into(), cause, exit, message: None, usage })
     }
 
@@ -362,8 +383,11 @@ impl TestBook {
         for row in &answer.rows {
             assert_eq!(row.seconds.values().sum::<u64>(), row.installed, "classes add up: {row:?}");
             let name = row.gpu.as_ref().map_or_else(|| format!("{} cpus", row.node), ToString::to_string);
-            let classes: Vec<String> =
-                row.seconds.iter().map(|(class, seconds)| format!("{class:?} {seconds}").to_lowercase()).collect();
+            let classes: Vec<String> = row
+                .seconds
+                .iter()
+                .map(|(class, seconds)| format!("{class:?} {seconds}").to_lowercase())
+                .collect();
             writeln!(text, "{name}: {} = {}", row.installed, classes.join(" + ")).unwrap();
         }
         text

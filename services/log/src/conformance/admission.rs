@@ -21,7 +21,10 @@ pub async fn an_event_id_is_accepted_once_for_ever(place: &dyn Place) {
         }
         for (name, seq) in [("b", 2), ("a", 1), ("c", 3)] {
             let again = log.append(sample::one(STATE, name)).await;
-            assert_eq!(again, Err(AppendError::Duplicate { event: sample::event_id(name, 0), seq: Seq(seq) }));
+            assert_eq!(
+                again,
+                Err(AppendError::Duplicate { event: sample::event_id(name, 0), seq: Seq(seq) })
+            );
         }
         // A duplicate is an answer, also to a writer whose expectation no longer holds.
         let again = log.append(sample::expecting(STATE, Subject::Jobs, "a", Seq::ZERO)).await;
@@ -57,7 +60,9 @@ pub async fn expectations_fence_a_subject(place: &dyn Place) {
 /// One event of a draft that is in the log already keeps out all of them, and its blobs do no harm.
 pub async fn a_draft_is_appended_whole_or_not_at_all(place: &dyn Place) {
     let log = open(place).await;
-    log.append(Append { stream: STATE, draft: sample::draft(Subject::Jobs, "a", 2), blobs: Vec::new() }).await.unwrap();
+    log.append(Append { stream: STATE, draft: sample::draft(Subject::Jobs, "a", 2), blobs: Vec::new() })
+        .await
+        .unwrap();
     let mut mixed = sample::draft(Subject::Admin, "new", 3);
     mixed.events[2].id = sample::event_id("a", 1);
     let refused = log.append(Append { stream: STATE, draft: mixed, blobs: vec![sample::blob(1, 100)] }).await;
@@ -98,5 +103,8 @@ pub async fn drafts_that_cannot_be_are_refused(place: &dyn Place) {
     let huge = Append { blobs: vec![Arc::from(vec![0; BLOB_BYTES_MAX + 1])], ..sample::one(STATE, "a") };
     assert!(matches!(log.append(huge).await, Err(AppendError::Invalid(_))), "a huge blob");
     let most = sample::draft(Subject::Jobs, "a", Draft::EVENTS_MAX);
-    assert_eq!(log.append(Append { stream: STATE, draft: most, blobs: Vec::new() }).await.unwrap().seq, Seq(1));
+    assert_eq!(
+        log.append(Append { stream: STATE, draft: most, blobs: Vec::new() }).await.unwrap().seq,
+        Seq(1)
+    );
 }

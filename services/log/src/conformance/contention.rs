@@ -21,7 +21,11 @@ pub async fn concurrent_writers_get_contiguous_commits(place: &dyn Place) {
             tokio::spawn(async move {
                 let mut places = Vec::new();
                 for number in 0..APPENDS_EACH {
-                    let draft = sample::draft(Subject::Node(format!("n{writer}").into()), &format!("{writer}.{number}"), 2);
+                    let draft = sample::draft(
+                        Subject::Node(format!("n{writer}").into()),
+                        &format!("{writer}.{number}"),
+                        2,
+                    );
                     let append = Append { stream: STATE, draft, blobs: Vec::new() };
                     let appended = log.append(append).await.unwrap();
                     assert!(log.end(STATE) >= appended.seq, "what is acknowledged is visible");
@@ -65,7 +69,10 @@ pub async fn of_concurrent_expectations_one_wins(place: &dyn Place) {
             match rival.await.unwrap() {
                 Ok(appended) => winners.push(appended.seq),
                 Err(AppendError::Expectation { expected, actual, .. }) => {
-                    assert!(expected == last && actual == last.next(), "expected {expected}, actual {actual}");
+                    assert!(
+                        expected == last && actual == last.next(),
+                        "expected {expected}, actual {actual}"
+                    );
                     losers += 1;
                 }
                 Err(error) => panic!("{error}"),

@@ -18,8 +18,8 @@ use crate::clock::{Clock, SystemClock};
 use crate::{EventLog, LogHandle};
 
 pub use admission::{
-    a_draft_is_appended_whole_or_not_at_all, an_event_id_is_accepted_once_for_ever, drafts_that_cannot_be_are_refused,
-    expectations_fence_a_subject,
+    a_draft_is_appended_whole_or_not_at_all, an_event_id_is_accepted_once_for_ever,
+    drafts_that_cannot_be_are_refused, expectations_fence_a_subject,
 };
 pub use contention::{concurrent_writers_get_contiguous_commits, of_concurrent_expectations_one_wins};
 pub use order::{

@@ -15,7 +15,8 @@ pub async fn sequences_are_contiguous_from_one(place: &dyn Place) {
         assert_eq!(log.end(Stream::State), expected, "session {session}");
         for number in 0..20 {
             expected = expected.next();
-            let appended = log.append(sample::one(Stream::State, &format!("{session}.{number}"))).await.unwrap();
+            let appended =
+                log.append(sample::one(Stream::State, &format!("{session}.{number}"))).await.unwrap();
             assert_eq!(appended.seq, expected);
             assert_eq!(log.end(Stream::State), expected, "what is acknowledged is visible");
         }
@@ -30,7 +31,8 @@ pub async fn streams_are_independent(place: &dyn Place) {
         log.append(sample::one(Stream::Detail, &format!("{number}"))).await.unwrap();
     }
     assert_eq!((log.end(Stream::State), log.end(Stream::Detail)), (Seq::ZERO, Seq(3)));
-    let appended = log.append(sample::one(Stream::State, "1")).await.expect("the id is only in the other stream");
+    let appended =
+        log.append(sample::one(Stream::State, "1")).await.expect("the id is only in the other stream");
     assert_eq!(appended.seq, Seq(1));
     assert_eq!(log.find(Stream::State, &sample::event_id("1", 0)).await.unwrap(), Some(Seq(1)));
     assert_eq!(log.find(Stream::State, &sample::event_id("2", 0)).await.unwrap(), None);

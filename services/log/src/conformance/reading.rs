@@ -66,13 +66,17 @@ pub async fn waiting_wakes_at_the_next_commit(place: &dyn Place) {
 
 /// Blobs of every size come back with the commit that brought them, from any later session; unknown ones do not.
 pub async fn a_blob_is_readable_whenever_its_commit_is(place: &dyn Place) {
-    let blobs: Vec<Arc<[u8]>> =
-        [0, 1, 100, 5_000, 200_000, 3 << 20].into_iter().zip(0..).map(|(length, seed)| sample::blob(seed, length)).collect();
+    let blobs: Vec<Arc<[u8]>> = [0, 1, 100, 5_000, 200_000, 3 << 20]
+        .into_iter()
+        .zip(0..)
+        .map(|(length, seed)| sample::blob(seed, length))
+        .collect();
     let log = open(place).await;
     let append = Append { blobs: blobs.clone(), ..sample::one(STATE, "with blobs") };
     log.append(append).await.unwrap();
     // The same again, and one new beside it.
-    let again = Append { blobs: vec![blobs[4].clone(), sample::blob(9, 10)], ..sample::one(Stream::Detail, "again") };
+    let again =
+        Append { blobs: vec![blobs[4].clone(), sample::blob(9, 10)], ..sample::one(Stream::Detail, "again") };
     log.append(again).await.unwrap();
     let many = sample::draft(Subject::Jobs, "many", 1);
     let small: Vec<Arc<[u8]>> = (0..200).map(|seed| sample::blob(seed, 300)).collect();

@@ -62,7 +62,8 @@ impl EmbeddedLog {
 
     async fn enqueue(&self, prepared: Prepared) -> Result<Appended, AppendError> {
         let kib = (QUEUE_KIB_EACH + prepared.weight() / 1024).min(QUEUE_KIB);
-        let space = self.shared.queue_space.clone().acquire_many_owned(u32::try_from(kib).unwrap_or(u32::MAX));
+        let space =
+            self.shared.queue_space.clone().acquire_many_owned(u32::try_from(kib).unwrap_or(u32::MAX));
         let closed = || AppendError::Unavailable("the log is closed".to_string());
         let space = space.await.map_err(|_| closed())?;
         let (answer, answered) = oneshot::channel();
@@ -71,7 +72,9 @@ impl EmbeddedLog {
             let request = Request { prepared, answer, _space: space };
             queue.as_ref().ok_or_else(closed)?.send(request).map_err(|_| closed())?;
         }
-        answered.await.unwrap_or_else(|_| Err(AppendError::Unknown("the log's writer has stopped".to_string())))
+        answered
+            .await
+            .unwrap_or_else(|_| Err(AppendError::Unknown("the log's writer has stopped".to_string())))
     }
 
     /// Runs a read here where it is short, else on a thread for blocking work.

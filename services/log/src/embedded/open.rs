@@ -173,11 +173,10 @@ impl EmbeddedLog {
     pub fn open(dir: &Path, options: OpenOptions) -> Result<Arc<EmbeddedLog>, OpenError> {
         make_directory(dir)?;
         let owner = Owner::take(dir)?;
-        let store =
-            Store::open(&dir.join("rocksdb"), Access::ReadWrite).map_err(|error| OpenError::store(dir, error.into_string()))?;
+        let store = Store::open(&dir.join("rocksdb"), Access::ReadWrite)
+            .map_err(|error| OpenError::store(dir, error.into_string()))?;
         check_layout(dir, &store)?;
-        let end =
-            tail::check(&store).map_err(|why| OpenError::Damaged { dir: dir.to_path_buf(), why })?;
+        let end = tail::check(&store).map_err(|why| OpenError::Damaged { dir: dir.to_path_buf(), why })?;
         check_recorded(dir, &end, &options.recorded)?;
         let shared = Arc::new(Shared::new(dir, owner, store, &end.tails));
         let (queue, requests) = mpsc::channel();
@@ -186,11 +185,15 @@ impl EmbeddedLog {
             .name("log-writer".to_string())
             .spawn(move || writer.run())
             .map_err(|error| OpenError::Store {
-                dir: dir.to_path_buf(),
-                why: format!("no thread for its writer: {error}"),
-                remedy: "raise the limit of processes for this user",
-            })?;
-        Ok(Arc::new(EmbeddedLog { shared, queue: RwLock::new(Some(queue)), writer: Mutex::new(Some(thread)) }))
+            dir: dir.to_path_buf(),
+            why: format!("no thread for its writer: {error}"),
+            remedy: "raise the limit of processes for this user",
+        })?;
+        Ok(Arc::new(EmbeddedLog {
+            shared,
+            queue: RwLock::new(Some(queue)),
+            writer: Mutex::new(Some(thread)),
+        }))
     }
 }
 
@@ -199,7 +202,8 @@ fn make_directory(dir: &Path) -> Result<(), OpenError> {
     match std::fs::create_dir(dir) {
         Ok(()) => {
             // The name of a log that has acknowledged something must survive a power cut too.
-            let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let parent =
+                dir.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
             std::fs::File::open(parent).and_then(|parent| parent.sync_all()).map_err(failed)
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(()),

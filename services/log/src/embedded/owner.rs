@@ -29,7 +29,10 @@ impl Owner {
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
         // The name is only for the message above; on a full disk the lock is as good without it.
-        let named = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
+        let named = file
+            .set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| writeln!(file, "{}", std::process::id()));
         if let Err(error) = named {
             tracing::warn!(path = %path.display(), %error, "the owner's process id could not be written");
         }

@@ -79,7 +79,11 @@ mod tests {
         assert_eq!(seqs(recent.from(Seq(5), Seq(9), 2)), Some(vec![5, 6]));
         assert_eq!(seqs(recent.from(Seq(8), Seq(8), 9)), Some(vec![8]), "not beyond the published end");
         push(&mut recent, 11, 10);
-        assert_eq!(seqs(recent.from(Seq(9), Seq(11), 9)), None, "10 is missing, so everything before 11 is gone");
+        assert_eq!(
+            seqs(recent.from(Seq(9), Seq(11), 9)),
+            None,
+            "10 is missing, so everything before 11 is gone"
+        );
         assert_eq!(seqs(recent.from(Seq(11), Seq(11), 9)), Some(vec![11]));
         for seq in 12..12 + RECENT_COMMITS_MAX as u64 {
             push(&mut recent, seq, 1);

@@ -24,7 +24,9 @@ pub(super) fn decode(seq: Seq, record: &[u8]) -> Result<Commit, String> {
     };
     let (stored, actual) = (u32::from_be_bytes(*checksum), crc32c::crc32c(bytes));
     if stored != actual {
-        return Err(format!("its checksum is {stored:08x}, its bytes have {actual:08x}: the record is damaged"));
+        return Err(format!(
+            "its checksum is {stored:08x}, its bytes have {actual:08x}: the record is damaged"
+        ));
     }
     let commit = Commit::from_bytes(bytes).map_err(|error| error.to_string())?;
     if commit.seq != seq {

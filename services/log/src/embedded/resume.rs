@@ -62,7 +62,9 @@ impl Health {
     /// How long to wait for requests before the next try; `None`: for ever.
     pub(super) fn wait(&self) -> Option<Duration> {
         match self {
-            Health::Suspended(suspended) => Some(suspended.next_try.saturating_duration_since(Instant::now())),
+            Health::Suspended(suspended) => {
+                Some(suspended.next_try.saturating_duration_since(Instant::now()))
+            }
             Health::Writing | Health::Lost(_) => None,
         }
     }
@@ -89,7 +91,8 @@ impl Writer {
     /// Whether the group that begins at this place is in the files.
     pub(super) fn outcome_of_failed(&self, place: Option<(Stream, Seq)>) -> Result<bool, String> {
         let Some((stream, seq)) = place else { return Ok(false) };
-        let view = Store::open(&self.shared.database_dir(), Access::ReadOnly).map_err(|error| error.into_string())?;
+        let view = Store::open(&self.shared.database_dir(), Access::ReadOnly)
+            .map_err(|error| error.into_string())?;
         view.has_commit(stream, seq)
     }
 

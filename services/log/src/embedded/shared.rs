@@ -14,6 +14,7 @@ use crate::ReadError;
 use crate::admission::{PerStream, Tail};
 use crate::bounds::QUEUE_KIB;
 use crate::ends::Ends;
+use crate::prepared::Blob;
 
 pub(super) struct Shared {
     pub(super) dir: PathBuf,
@@ -92,14 +93,18 @@ impl Shared {
 
     pub(super) fn find(&self, stream: Stream, event: &EventId) -> Result<Option<Seq>, ReadError> {
         // Looked up first: once an event is settled it is in the store or never will be.
-        let unsettled = self.unsettled.read().unwrap_or_else(PoisonError::into_inner);
-        if !unsettled.is_empty() && unsettled.contains(&(stream, event.clone())) {
+        if self.is_unsettled(stream, event) {
             return Err(ReadError::Unavailable(format!(
                 "whether event {event} was written is known once the log can write again"
             )));
         }
-        drop(unsettled);
         self.reading(|store| store.event(stream, event).map_err(ReadError::Unavailable))
+    }
+
+    /// Whether the event's append has an unknown outcome.
+    pub(super) fn is_unsettled(&self, stream: Stream, event: &EventId) -> bool {
+        let unsettled = self.unsettled.read().unwrap_or_else(PoisonError::into_inner);
+        !unsettled.is_empty() && unsettled.contains(&(stream, event.clone()))
     }
 
     /// Remembers events whose append has an unknown outcome.
@@ -124,17 +129,14 @@ impl Shared {
     }
 
     /// Those of the blobs that are not in the store, or not in order there.
-    pub(super) fn missing_blobs(
-        &self,
-        blobs: Vec<(BlobHash, Arc<[u8]>)>,
-    ) -> Result<Vec<(BlobHash, Arc<[u8]>)>, ReadError> {
+    pub(super) fn missing_blobs(&self, blobs: Vec<Blob>) -> Result<Vec<Blob>, ReadError> {
         self.reading(|store| {
             let mut missing = Vec::new();
-            for (hash, bytes) in blobs {
-                match store.blob(&hash) {
+            for blob in blobs {
+                match store.blob(&blob.hash) {
                     Ok(Some(_)) => {}
                     // A damaged blob is mended by whoever brings its bytes.
-                    Ok(None) | Err(ReadError::DamagedBlob(_)) => missing.push((hash, bytes)),
+                    Ok(None) | Err(ReadError::DamagedBlob(_)) => missing.push(blob),
                     Err(error) => return Err(error),
                 }
             }

@@ -19,8 +19,8 @@ use rocksdb::{
 };
 
 use super::record;
-use crate::bounds::READ_BYTES_MAX;
 use crate::ReadError;
+use crate::bounds::READ_BYTES_MAX;
 
 const STATE: &str = "state";
 const DETAIL: &str = "detail";
@@ -114,7 +114,8 @@ impl Store {
     pub(super) fn subjects(&self, stream: Stream) -> Result<Vec<(Subject, Seq)>, String> {
         let prefix = [tag(stream)];
         let mut found = Vec::new();
-        let rows = self.db.iterator_cf(self.family(SUBJECTS)?, IteratorMode::From(&prefix, Direction::Forward));
+        let rows =
+            self.db.iterator_cf(self.family(SUBJECTS)?, IteratorMode::From(&prefix, Direction::Forward));
         for row in rows {
             let (key, value) = row.map_err(|error| error.into_string())?;
             if key.first() != Some(&prefix[0]) {
@@ -122,8 +123,9 @@ impl Store {
             }
             let text = String::from_utf8_lossy(&key[1..]).into_owned();
             let subject = text.parse().map_err(|error| format!("in the index of subjects: {error}"))?;
-            let seq = <[u8; 8]>::try_from(value.as_ref())
-                .map_err(|_| format!("the position of subject {text} has {} bytes instead of 8", value.len()))?;
+            let seq = <[u8; 8]>::try_from(value.as_ref()).map_err(|_| {
+                format!("the position of subject {text} has {} bytes instead of 8", value.len())
+            })?;
             found.push((subject, Seq(u64::from_be_bytes(seq))));
         }
         Ok(found)
@@ -161,8 +163,7 @@ impl Store {
         options.set_verify_checksums(true);
         options.set_iterate_upper_bound(end.next().0.to_be_bytes());
         let start = from.0.to_be_bytes();
-        let rows =
-            self.db.iterator_cf_opt(family, options, IteratorMode::From(&start, Direction::Forward));
+        let rows = self.db.iterator_cf_opt(family, options, IteratorMode::From(&start, Direction::Forward));
         let mut commits = Vec::new();
         let mut expected = from;
         let mut bytes = 0;
@@ -328,7 +329,9 @@ fn database_options() -> Options {
     options.create_if_missing(true);
     options.create_missing_column_families(true);
     options.set_paranoid_checks(true);
-    // An unfinished record at the very end is a write that was never acknowledged; anything else is damage.
+    // An unfinished record at the very end is a write that was never acknowledged; anything else is damage. (One
+    // damage cannot be told from it: a record's length that grew past the end of the file. It then ends the log
+    // early, which the positions recorded by projections find.)
     options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
     // A synced write-ahead file that is gone or cut short is found when the database is opened.
     options.set_track_and_verify_wals_in_manifest(true);

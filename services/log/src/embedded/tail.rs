@@ -47,21 +47,25 @@ fn check_stream(
             "the {stream:?} stream should have commits 1 to {counted}, and its records go from {first} to {last}"
         ));
     }
-    if let Some(((_, subject), seq)) =
-        subjects.iter().find(|((of, _), seq)| *of == stream && **seq > last)
-    {
-        return Err(format!("subject {subject} has commit {seq} in its index; the {stream:?} stream ends at {last}"));
+    if let Some(((_, subject), seq)) = subjects.iter().find(|((of, _), seq)| *of == stream && **seq > last) {
+        return Err(format!(
+            "subject {subject} has commit {seq} in its index; the {stream:?} stream ends at {last}"
+        ));
     }
     let from = Seq(last.0.saturating_sub(TAIL_CHECKED - 1).max(1));
     let mut tail = Tail::default();
     let mut next = from;
     while next <= last {
-        let commits = store.read(stream, next, last, TAIL_CHECKED as usize).map_err(|error| error.to_string())?;
+        let commits =
+            store.read(stream, next, last, TAIL_CHECKED as usize).map_err(|error| error.to_string())?;
         for commit in &commits {
             for event in &commit.events {
                 let indexed = store.event(stream, &event.id)?;
                 if indexed != Some(commit.seq) {
-                    return Err(format!("event {} of commit {} is not in the index of events", event.id, commit.seq));
+                    return Err(format!(
+                        "event {} of commit {} is not in the index of events",
+                        event.id, commit.seq
+                    ));
                 }
             }
             let subject_end = subjects.get(&(stream, commit.subject.clone()));

@@ -1,8 +1,8 @@
 //! The one writer of a log: admits waiting appends as a group, writes them with one sync, and answers.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, RwLockReadGuard};
 
 use daybook_schemas::{EventId, Seq, Stream, Subject};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -36,9 +36,13 @@ pub(super) struct Writer {
     pub(super) health: Health,
 }
 
-/// Appends that have their place, and what the log looks like once they are written.
+/// A group that was judged, and what the log looks like once it is written.
 struct Admittance {
+    /// Those that have their place, with the size of their record.
     admitted: Vec<(Request, Appended, usize)>,
+    /// Those that were refused, perhaps because of one in front of them in the same group: so they too are answered
+    /// only once that one is on stable storage.
+    refused: Vec<(Request, AppendError)>,
     tails: PerStream<Tail>,
     subjects: BTreeMap<(Stream, Subject), Seq>,
 }
@@ -100,13 +104,14 @@ impl Writer {
         self.resume_if_due();
         if let Some(why) = self.health.refusal() {
             for request in group {
-                answer(request.answer, Err(AppendError::Unavailable(why.clone())));
+                self.turn_away(request, &why);
             }
             return;
         }
         let shared = self.shared.clone();
         let store = shared.store();
-        let Some((admittance, written)) = self.write(&store, group) else { return };
+        let Some(open) = store.as_ref() else { return };
+        let (admittance, written) = self.write(open, group);
         drop(store);
         match written {
             Ok(()) => self.acknowledge(admittance),
@@ -114,54 +119,50 @@ impl Writer {
         }
     }
 
-    /// Admits what may be admitted, answers the rest, and writes. `None` where there was nothing to write.
-    fn write(
-        &self,
-        store: &RwLockReadGuard<'_, Option<Store>>,
-        group: Vec<Request>,
-    ) -> Option<(Admittance, Result<(), String>)> {
-        let Some(store) = store.as_ref() else {
-            for request in group {
-                answer(request.answer, Err(AppendError::Unavailable("the log is closed".to_string())));
-            }
-            return None;
-        };
+    /// Answers an append that was not even tried.
+    fn turn_away(&self, request: Request, why: &str) {
+        let stream = request.prepared.stream;
+        let mut events = request.prepared.events.iter();
+        // It may be a retry of one that may be in the files.
+        let unsettled = events.any(|event| self.shared.is_unsettled(stream, &event.id));
+        let error = if unsettled { AppendError::Unknown } else { AppendError::Unavailable };
+        answer(request.answer, Err(error(why.to_string())));
+    }
+
+    /// Judges a group and writes what was admitted of it.
+    fn write(&self, store: &Store, group: Vec<Request>) -> (Admittance, Result<(), String>) {
         let index = Index { store, subjects: &self.end.subjects };
         let mut admission = Admission::new(&index, self.end.tails, self.clock.now());
         let mut rows = store.group();
         let mut admitted = Vec::with_capacity(group.len());
-        let mut unencodable = None;
+        let mut refused = Vec::new();
+        let mut put_all = Ok(());
         for request in group {
             match admission.admit(&request.prepared) {
-                Err(refusal) => answer(request.answer, Err(refusal)),
+                Err(refusal) => refused.push((request, refusal)),
                 Ok(appended) => {
                     let size = put(&mut rows, &request.prepared, appended);
                     admitted.push((request, appended, *size.as_ref().unwrap_or(&0)));
-                    unencodable = unencodable.or(size.err());
+                    put_all = put_all.and(size.map(drop));
                 }
             }
         }
         let (tails, subjects) = admission.finish();
-        if admitted.is_empty() {
-            return None;
-        }
-        // Half a commit may be among the rows: the whole group is given up, unwritten.
-        if let Some(why) = unencodable {
-            for (request, _, _) in admitted {
-                answer(request.answer, Err(AppendError::Unavailable(why.clone())));
-            }
-            return None;
-        }
-        let mut moved = STREAMS.into_iter().filter(|stream| tails.get(*stream) != self.end.tails.get(*stream));
-        let written = moved
-            .try_for_each(|stream| rows.put_end(stream, tails.get(stream).seq))
-            .and_then(|()| rows.write().map_err(|error| error.into_string()));
-        Some((Admittance { admitted, tails, subjects }, written))
+        let mut moved =
+            STREAMS.into_iter().filter(|stream| tails.get(*stream) != self.end.tails.get(*stream));
+        // Where a row is missing, nothing of the group is written.
+        let written = put_all
+            .and_then(|()| moved.try_for_each(|stream| rows.put_end(stream, tails.get(stream).seq)))
+            .and_then(|()| match admitted.is_empty() {
+                true => Ok(()),
+                false => rows.write().map_err(|error| error.into_string()),
+            });
+        (Admittance { admitted, refused, tails, subjects }, written)
     }
 
     /// The group is on stable storage: first everybody may see it, then its writers hear of it.
     fn acknowledge(&mut self, admittance: Admittance) {
-        let Admittance { admitted, tails, subjects } = admittance;
+        let Admittance { admitted, refused, tails, subjects } = admittance;
         self.end.tails = tails;
         self.end.subjects.extend(subjects);
         let mut answers = Vec::with_capacity(admitted.len());
@@ -178,29 +179,33 @@ impl Writer {
         for (sender, appended) in answers {
             answer(sender, Ok(appended));
         }
+        for (request, refusal) in refused {
+            answer(request.answer, Err(refusal));
+        }
     }
 
     /// The write failed: says whether the group is certainly not in the log, and accepts nothing until the log has
     /// come back.
     fn fail(&mut self, admittance: Admittance, why: String) {
-        let places = admittance.admitted.iter().map(|(request, appended, _)| (request.prepared.stream, appended.seq));
+        let places =
+            admittance.admitted.iter().map(|(request, appended, _)| (request.prepared.stream, appended.seq));
         let outcome = self.outcome_of_failed(places.clone().next());
         tracing::error!(
             dir = %self.shared.dir.display(), appends = places.count(), error = %why, ?outcome,
             "the log cannot write; nothing is accepted until it can"
         );
-        let certain = outcome == Ok(false);
-        if !certain {
+        if outcome != Ok(false) {
             let events = admittance.admitted.iter().flat_map(|(request, _, _)| {
                 request.prepared.events.iter().map(|event| (request.prepared.stream, event.id.clone()))
             });
             self.shared.leave_unsettled(events);
         }
         self.health = Health::Suspended(Suspended::new(&self.shared.dir, &self.shared.database_dir(), &why));
-        for (request, _, _) in admittance.admitted {
-            let refusal = self.health.refusal().unwrap_or_default();
-            let error = if certain { AppendError::Unavailable(refusal) } else { AppendError::Unknown(refusal) };
-            answer(request.answer, Err(error));
+        let Admittance { admitted, refused, .. } = admittance;
+        let requests = admitted.into_iter().map(|(request, _, _)| request);
+        let why = self.health.refusal().unwrap_or_default();
+        for request in requests.chain(refused.into_iter().map(|(request, _)| request)) {
+            self.turn_away(request, &why);
         }
     }
 }
@@ -210,8 +215,8 @@ fn put(rows: &mut super::store::Group<'_>, append: &Prepared, appended: Appended
     let record = record::encode(append, appended.seq, appended.time).map_err(|error| error.to_string())?;
     let events = append.events.iter().map(|event| &event.id);
     rows.put_commit(append.stream, appended.seq, &record, &append.subject, events)?;
-    for (hash, bytes) in &append.blobs {
-        rows.put_blob(hash, bytes)?;
+    for blob in &append.blobs {
+        rows.put_blob(&blob.hash, &blob.bytes)?;
     }
     Ok(record.len())
 }

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 struct Count {
     at: Seq,
     events: usize,
-    alive: Arc<()>,
+    _alive: Arc<()>,
 }
 
 impl Fold for Count {
@@ -155,7 +155,7 @@ async fn a_closed_log_ends_it_and_the_last_snapshot_stays() {
 async fn dropping_every_handle_ends_its_task() {
     let log = MemoryLog::new();
     let alive = Arc::new(());
-    let live = Live::start(log.clone(), STATE, Count { alive: alive.clone(), ..Count::default() });
+    let live = Live::start(log.clone(), STATE, Count { _alive: alive.clone(), ..Count::default() });
     let (other, snapshots) = (live.clone(), live.subscribe());
     settle().await;
     drop(live);

@@ -33,14 +33,20 @@ impl Disk {
         let (_, subjects) = admission.finish();
         self.subjects.extend(subjects);
         let stream = prepared.stream;
-        self.blobs.extend(std::mem::take(&mut prepared.blobs));
+        let brought = std::mem::take(&mut prepared.blobs);
+        self.blobs.extend(brought.into_iter().map(|blob| (blob.hash, blob.bytes)));
         self.events.extend(prepared.events.iter().map(|event| ((stream, event.id.clone()), appended.seq)));
         let commit = prepared.into_commit(appended.seq, appended.time);
         self.commits.get_mut(stream).push(Arc::new(commit));
         Ok(appended)
     }
 
-    pub(super) fn read(&self, stream: Stream, from: Seq, limit: usize) -> Result<Vec<Arc<Commit>>, ReadError> {
+    pub(super) fn read(
+        &self,
+        stream: Stream,
+        from: Seq,
+        limit: usize,
+    ) -> Result<Vec<Arc<Commit>>, ReadError> {
         let skip = usize::try_from(from.0 - 1).unwrap_or(usize::MAX);
         let wanted = self.commits.get(stream).iter().skip(skip).take(limit);
         let whole = |commit: &&Arc<Commit>| !self.damaged.contains(&(stream, commit.seq));

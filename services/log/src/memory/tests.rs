@@ -42,7 +42,10 @@ async fn scripted_faults_come_in_their_order_and_leave_what_they_say() {
     let mut found = Vec::new();
     for name in ["a", "b", "c", "d", "e", "f"] {
         let outcome = log.append(sample::one(STATE, name)).await;
-        found.push((outcome.map(|appended| appended.seq.0), log.find(STATE, &sample::event_id(name, 0)).await.unwrap()));
+        found.push((
+            outcome.map(|appended| appended.seq.0),
+            log.find(STATE, &sample::event_id(name, 0)).await.unwrap(),
+        ));
     }
     let unknown = || Err(AppendError::Unknown("no answer came".to_string()));
     let expected = [

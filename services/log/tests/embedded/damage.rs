@@ -108,6 +108,8 @@ async fn a_bit_flipped_in_a_table_is_an_unreadable_commit() {
     assert!(found > 20, "{found} flips were found");
 }
 
+type Change = fn(&DB);
+
 /// Changes a closed log's rows behind its back, with RocksDB's own checksums right.
 fn tamper(dir: &Path, change: impl FnOnce(&DB)) {
     let families = ["default", "state", "detail", "ids", "subjects", "blobs", "meta"];
@@ -121,7 +123,7 @@ fn key(seq: u64) -> [u8; 8] {
 #[tokio::test]
 async fn a_changed_or_missing_record_stops_reading_in_front_of_it() {
     let (place, dir, whole) = written().await;
-    let cases: [(&str, &str, fn(&DB)); 4] = [
+    let cases: [(&str, &str, Change); 4] = [
         ("changed", "damaged", |db| {
             let state = db.cf_handle("state").unwrap();
             let mut record = db.get_cf(state, key(5)).unwrap().unwrap();
@@ -135,7 +137,9 @@ async fn a_changed_or_missing_record_stops_reading_in_front_of_it() {
             let other = db.get_cf(state, key(6)).unwrap().unwrap();
             db.put_cf(state, key(5), other).unwrap();
         }),
-        ("empty", "fewer than a checksum", |db| db.put_cf(db.cf_handle("state").unwrap(), key(5), b"").unwrap()),
+        ("empty", "fewer than a checksum", |db| {
+            db.put_cf(db.cf_handle("state").unwrap(), key(5), b"").unwrap()
+        }),
     ];
     for (what, said, change) in cases {
         let damaged = place.path().join("damaged");
@@ -145,7 +149,9 @@ async fn a_changed_or_missing_record_stops_reading_in_front_of_it() {
         let (commits, error) = readable(&log).await;
         assert_eq!(commits, whole[..4], "{what}");
         match error {
-            Some(ReadError::Unreadable { stream: STATE, seq: Seq(5), why }) => assert!(why.contains(said), "{why}"),
+            Some(ReadError::Unreadable { stream: STATE, seq: Seq(5), why }) => {
+                assert!(why.contains(said), "{why}")
+            }
             other => panic!("{what}: {other:?}"),
         }
         drop(log);
@@ -156,7 +162,7 @@ async fn a_changed_or_missing_record_stops_reading_in_front_of_it() {
 #[tokio::test]
 async fn an_end_that_does_not_agree_with_itself_is_not_opened() {
     let (place, dir, _) = written().await;
-    let cases: [(&str, fn(&DB)); 7] = [
+    let cases: [(&str, Change); 7] = [
         ("records go from 1 to 39", |db| db.delete_cf(db.cf_handle("state").unwrap(), key(40)).unwrap()),
         ("records go from 2 to 40", |db| db.delete_cf(db.cf_handle("state").unwrap(), key(1)).unwrap()),
         ("commit 38 of the State stream is unreadable", |db| {
@@ -165,7 +171,9 @@ async fn an_end_that_does_not_agree_with_itself_is_not_opened() {
         ("event 39-0 of commit 40 is not in the index", |db| {
             db.delete_cf(db.cf_handle("ids").unwrap(), b"s39-0").unwrap();
         }),
-        ("is not in the index of subjects", |db| db.delete_cf(db.cf_handle("subjects").unwrap(), b"sjobs").unwrap()),
+        ("is not in the index of subjects", |db| {
+            db.delete_cf(db.cf_handle("subjects").unwrap(), b"sjobs").unwrap()
+        }),
         ("subject jobs has commit 99 in its index", |db| {
             db.put_cf(db.cf_handle("subjects").unwrap(), b"sjobs", key(99)).unwrap();
         }),
@@ -179,7 +187,10 @@ async fn an_end_that_does_not_agree_with_itself_is_not_opened() {
             Ok(_) => panic!("opened, although {said}"),
             Err(error) => {
                 let text = error.to_string();
-                assert!(matches!(error, OpenError::Damaged { .. }) && text.contains(said), "{said:?} in {text:?}");
+                assert!(
+                    matches!(error, OpenError::Damaged { .. }) && text.contains(said),
+                    "{said:?} in {text:?}"
+                );
             }
         }
         std::fs::remove_dir_all(&damaged).unwrap();
@@ -200,7 +211,8 @@ async fn an_event_of_a_newer_program_is_unreadable_and_says_what_to_do() {
     tamper(&dir, |db| {
         let state = db.cf_handle("state").unwrap();
         let record = db.get_cf(state, key(5)).unwrap().unwrap();
-        let text = String::from_utf8(record[4..].to_vec()).unwrap().replace("job.released.v1", "job.released.v9");
+        let text =
+            String::from_utf8(record[4..].to_vec()).unwrap().replace("job.released.v1", "job.released.v9");
         let mut record = crc32c::crc32c(text.as_bytes()).to_be_bytes().to_vec();
         record.extend_from_slice(text.as_bytes());
         db.put_cf(state, key(5), record).unwrap();

@@ -48,22 +48,33 @@ fn large(name: &str) -> Append {
     Append { stream: STATE, draft, blobs: vec![blob.into()] }
 }
 
-/// Appends until one is refused.
+/// Appends each draft twice at once, until one is refused.
 async fn until_refused(log: &Arc<EmbeddedLog>, writer: &str, told: &mut Told) {
     for number in 0..10_000 {
         let name = format!("{writer}.{number}");
-        match log.append(large(&name)).await {
-            Ok(appended) => assert_eq!(told.appended.insert(appended.seq, name), None),
-            Err(AppendError::Unavailable(why)) => {
+        let (first, second) = tokio::join!(log.append(large(&name)), log.append(large(&name)));
+        // Either may come first.
+        match if second.is_ok() { (second, first) } else { (first, second) } {
+            (Ok(appended), Err(AppendError::Duplicate { seq, .. })) => {
+                assert_eq!(seq, appended.seq);
+                assert_eq!(told.appended.insert(appended.seq, name), None);
+            }
+            // The first may have been written before the second found the disk full; neither is a duplicate of an
+            // append that failed.
+            (first, Err(AppendError::Unavailable(why))) => {
                 assert!(why.contains("goes on by itself"), "{why}");
-                told.unavailable.push(name);
+                match first {
+                    Ok(appended) => assert_eq!(told.appended.insert(appended.seq, name), None),
+                    Err(AppendError::Unavailable(_)) => told.unavailable.push(name),
+                    Err(error) => panic!("{error}"),
+                }
                 return;
             }
-            Err(AppendError::Unknown(_)) => {
+            (Err(AppendError::Unknown(_)), Err(AppendError::Unknown(_))) => {
                 told.unknown.push(name);
                 return;
             }
-            Err(error) => panic!("{error}"),
+            (first, second) => panic!("{name}: {first:?}, {second:?}"),
         }
     }
     panic!("the disk was never full");
@@ -146,7 +157,11 @@ async fn a_full_disk_refuses_and_the_log_goes_on_once_there_is_space() {
         let name = told.unavailable.pop().unwrap();
         until_accepted(&log, &name, &mut told).await;
         check(&log, &told).await;
-        assert_eq!(live.current(PATIENCE).await.unwrap().1, told.appended.len(), "the follower went through it all");
+        assert_eq!(
+            live.current(PATIENCE).await.unwrap().1,
+            told.appended.len(),
+            "the follower went through it all"
+        );
     }
     drop(live);
     log.close().await;
@@ -208,7 +223,11 @@ async fn a_failed_sync_is_unknown_until_it_is_settled() {
         strace.arg("-e").arg(format!("inject=fdatasync:error=EIO:{failing}"));
         strace.arg(std::env::current_exe().unwrap());
         child::as_role(&mut strace, "append and settle", &dir);
-        if Command::new("strace").args(["-qq", "-o", "/dev/null", "true"]).status().map_or(true, |status| !status.success()) {
+        if Command::new("strace")
+            .args(["-qq", "-o", "/dev/null", "true"])
+            .status()
+            .map_or(true, |status| !status.success())
+        {
             println!("skipped: strace cannot be run here, and nothing else makes a sync fail on demand");
             return;
         }

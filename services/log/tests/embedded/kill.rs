@@ -31,7 +31,8 @@ async fn whatever_was_acknowledged_before_a_kill_is_there_afterwards() {
         let log = open(&dir);
         let commits = read_all(&log).await;
         for (seq, event) in &acknowledged {
-            let commit = commits.get(*seq as usize - 1).unwrap_or_else(|| panic!("round {round}: {seq} is gone"));
+            let commit =
+                commits.get(*seq as usize - 1).unwrap_or_else(|| panic!("round {round}: {seq} is gone"));
             assert_eq!(*commit.events[0].id.0, **event, "round {round}, commit {seq}");
         }
         for commit in &commits[before..] {

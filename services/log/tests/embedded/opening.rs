@@ -72,7 +72,10 @@ fn a_directory_that_cannot_be_used_is_named_with_a_remedy() {
     let place = tempfile::tempdir().unwrap();
     let missing = place.path().join("none/log");
     let said = refusal(&missing).to_string();
-    assert!(said.contains(&missing.display().to_string()) && said.contains("create the directory above"), "{said}");
+    assert!(
+        said.contains(&missing.display().to_string()) && said.contains("create the directory above"),
+        "{said}"
+    );
     assert!(!missing.exists(), "nothing was made");
     let file = place.path().join("file");
     std::fs::write(&file, "x").unwrap();
@@ -113,7 +116,14 @@ impl SmallDisk {
     }
 
     fn make_read_only(&self) {
-        mount(None::<&str>, self.path(), None::<&str>, MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY, None::<&str>).unwrap();
+        mount(
+            None::<&str>,
+            self.path(),
+            None::<&str>,
+            MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY,
+            None::<&str>,
+        )
+        .unwrap();
     }
 }
 
@@ -146,7 +156,10 @@ fn a_read_only_or_full_file_system_is_named_with_a_remedy() {
     for dir in [dir, disk.path().join("another")] {
         let said = refusal(&dir).to_string();
         assert!(said.contains(&dir.display().to_string()), "{said}");
-        assert!(said.contains("Read-only file system") && said.contains("mount the file system for writing"), "{said}");
+        assert!(
+            said.contains("Read-only file system") && said.contains("mount the file system for writing"),
+            "{said}"
+        );
     }
 }
 

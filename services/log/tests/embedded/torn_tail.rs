@@ -26,7 +26,10 @@ async fn a_cut_at_any_byte_leaves_exactly_the_commits_in_front_of_it() {
         log.append(Append { stream: STATE, draft, blobs }).await.unwrap();
         synced.push(length());
     }
-    assert!(synced.is_sorted_by(|a, b| a < b), "each commit is in the file when it is acknowledged: {synced:?}");
+    assert!(
+        synced.is_sorted_by(|a, b| a < b),
+        "each commit is in the file when it is acknowledged: {synced:?}"
+    );
     let whole = read_all(&log).await;
     drop(log);
     assert_eq!(length(), synced[COMMITS]);
@@ -37,7 +40,8 @@ async fn a_cut_at_any_byte_leaves_exactly_the_commits_in_front_of_it() {
     for cut in cuts {
         let torn = place.path().join("torn");
         copy_of(&dir, &torn);
-        let file = std::fs::OpenOptions::new().write(true).open(torn.join("rocksdb").join(wal.file_name().unwrap()));
+        let file =
+            std::fs::OpenOptions::new().write(true).open(torn.join("rocksdb").join(wal.file_name().unwrap()));
         file.unwrap().set_len(cut).unwrap();
         let log = open(&torn);
         let expected = synced.iter().filter(|length| **length <= cut).count() - 1;

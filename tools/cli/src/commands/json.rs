@@ -28,7 +28,10 @@ pub fn print_all(parts: &[(&str, Result<Value, serde_json::Error>)]) -> u8 {
 
 fn document(parts: &[(&str, Result<Value, serde_json::Error>)]) -> Result<String, String> {
     let mut document = Map::new();
-    document.insert("meta".to_string(), json!({ "program": DAYBOOK_VERSION, "layout": "daybook", "layout_version": 1 }));
+    document.insert(
+        "meta".to_string(),
+        json!({ "program": DAYBOOK_VERSION, "layout": "daybook", "layout_version": 1 }),
+    );
     document.insert("errors".to_string(), json!([]));
     for (key, value) in parts {
         document.insert((*key).to_string(), value.as_ref().map_err(ToString::to_string)?.clone());

@@ -72,12 +72,18 @@ pub fn node(name: &str, over: Value) -> NodeView {
 pub fn nodes() -> Vec<NodeView> {
     vec![
         node("gpu01", json!({ "state": "completing" })),
-        node("gpu02", json!({ "state": "mixed", "allocated": { "cpus": 2, "memory": 1000, "gpus": 2 },
+        node(
+            "gpu02",
+            json!({ "state": "mixed", "allocated": { "cpus": 2, "memory": 1000, "gpus": 2 },
             "gpus_allocated": [{ "index": 0, "uuid": "gpu02/gpu0", "gpu_type": "a100" },
-                               { "index": 1, "uuid": "gpu02/gpu1", "gpu_type": "a100" }] })),
+                               { "index": 1, "uuid": "gpu02/gpu1", "gpu_type": "a100" }] }),
+        ),
         node("node01", json!({})),
-        node("node02", json!({ "drain": true, "reason": "bad disk", "reason_set_by": "root", "reason_uid": 0,
-            "reason_set_at": at("01:23:53") })),
+        node(
+            "node02",
+            json!({ "drain": true, "reason": "bad disk", "reason_set_by": "root", "reason_uid": 0,
+            "reason_set_at": at("01:23:53") }),
+        ),
     ]
 }
 
@@ -97,16 +103,36 @@ pub fn partitions() -> Vec<PartitionView> {
         read(partition)
     };
     vec![
-        partition("main", "gpu[01-02],node[01-02]", 2880, json!({
-            "definition": { "default": true }, "tres": "cpu=32,mem=64000M,node=4,billing=32,gres/gpu=8" })),
-        partition("short", "node[01-02]", 60, json!({
+        partition(
+            "main",
+            "gpu[01-02],node[01-02]",
+            2880,
+            json!({
+            "definition": { "default": true }, "tres": "cpu=32,mem=64000M,node=4,billing=32,gres/gpu=8" }),
+        ),
+        partition(
+            "short",
+            "node[01-02]",
+            60,
+            json!({
             "definition": { "default_time": { "minutes": 10 }, "priority_job_factor": 10 },
-            "tres": "cpu=16,mem=32000M,node=2,billing=16" })),
-        partition("gpu", "gpu[01-02]", 1440, json!({
-            "definition": { "priority_job_factor": 5 }, "tres": "cpu=16,mem=32000M,node=2,billing=16,gres/gpu=8" })),
-        partition("debug", "node01", 30, json!({
+            "tres": "cpu=16,mem=32000M,node=2,billing=16" }),
+        ),
+        partition(
+            "gpu",
+            "gpu[01-02]",
+            1440,
+            json!({
+            "definition": { "priority_job_factor": 5 }, "tres": "cpu=16,mem=32000M,node=2,billing=16,gres/gpu=8" }),
+        ),
+        partition(
+            "debug",
+            "node01",
+            30,
+            json!({
             "definition": { "default_time": null, "state": "DOWN", "max_nodes": 1, "allow_accounts": ["ml"] },
-            "tres": "cpu=8,mem=16000M,node=1,billing=8" })),
+            "tres": "cpu=8,mem=16000M,node=1,billing=8" }),
+        ),
     ]
 }
 
@@ -157,7 +183,10 @@ pub fn record(id: u32, over: Value) -> Value {
 
 /// The batch step of the same job.
 pub fn batch_step(id: u32, over: Value) -> Value {
-    let mut step = record(id, json!({ "kind": "batch_step", "name": "batch", "allocated_tres": "cpu=1,mem=500M,node=1" }));
+    let mut step = record(
+        id,
+        json!({ "kind": "batch_step", "name": "batch", "allocated_tres": "cpu=1,mem=500M,node=1" }),
+    );
     merge(&mut step, over);
     step
 }

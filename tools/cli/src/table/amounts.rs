@@ -31,7 +31,8 @@ pub fn memory(amount: u64, unit: usize, form: MemoryUnits) -> String {
     match form {
         MemoryUnits::Stored => {}
         MemoryUnits::Fitting => {
-            while shown + 1 < UNITS.len() && amount / divisor >= 1024 && amount.is_multiple_of(divisor * 512) {
+            while shown + 1 < UNITS.len() && amount / divisor >= 1024 && amount.is_multiple_of(divisor * 512)
+            {
                 divisor *= 1024;
                 shown += 1;
             }
@@ -70,10 +71,12 @@ pub fn memory_text(text: &str, form: MemoryUnits) -> String {
     }
 }
 
-/// Rewrites the memory of a TRES list: `cpu=1,mem=1024M` is `cpu=1,mem=1G`.
+/// Rewrites a TRES list as Slurm shows it: `cpu=1,mem=1024M` is `cpu=1,mem=1G`, and GPUs are counted in all and not by
+/// type (`gres/gpu=2,gres/gpu:a100=2` is `gres/gpu=2`), as in a cluster that does not name types as TRES.
 pub fn tres(text: &str, form: MemoryUnits) -> String {
     let parts: Vec<String> = text
         .split(',')
+        .filter(|part| !part.starts_with("gres/gpu:"))
         .map(|part| match part.strip_prefix("mem=") {
             Some(amount) => format!("mem={}", memory_text(amount, form)),
             None => part.to_string(),
@@ -121,5 +124,6 @@ mod tests {
             assert_eq!(memory_text(text, form), rewritten, "{text}");
         }
         assert_eq!(tres("cpu=1,mem=2048M,node=1", Fitting), "cpu=1,mem=2G,node=1");
+        assert_eq!(tres("cpu=1,gres/gpu=2,gres/gpu:a100=2", Fitting), "cpu=1,gres/gpu=2");
     }
 }

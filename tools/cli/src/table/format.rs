@@ -132,7 +132,14 @@ fn names(format: &str) -> Vec<Spec> {
         };
         let (right, rest) = strip(form, '.');
         let (width, suffix) = number(rest);
-        Spec { field: name.to_string(), width, fitted: false, right, suffix: suffix.to_string(), source: String::new() }
+        Spec {
+            field: name.to_string(),
+            width,
+            fitted: false,
+            right,
+            suffix: suffix.to_string(),
+            source: String::new(),
+        }
     });
     specs.collect()
 }
@@ -159,8 +166,10 @@ mod tests {
     #[test]
     fn letters_have_width_justification_and_a_suffix() {
         let (prefix, specs) = letters("a %.18i|%5P %jz%");
-        let read: Vec<_> =
-            specs.iter().map(|spec| (spec.field.as_str(), spec.width, spec.right, spec.suffix.as_str())).collect();
+        let read: Vec<_> = specs
+            .iter()
+            .map(|spec| (spec.field.as_str(), spec.width, spec.right, spec.suffix.as_str()))
+            .collect();
         assert_eq!(prefix, "a ");
         assert_eq!(read, [("i", 18, true, "|"), ("P", 5, false, " "), ("j", 0, false, "z")]);
     }
@@ -171,7 +180,8 @@ mod tests {
             .into_iter()
             .map(|spec| (spec.field, spec.width, spec.right, spec.suffix))
             .collect();
-        let column = |name: &str, width, right, suffix: &str| (name.to_string(), width, right, suffix.to_string());
+        let column =
+            |name: &str, width, right, suffix: &str| (name.to_string(), width, right, suffix.to_string());
         assert_eq!(
             read,
             [

@@ -61,6 +61,11 @@ impl Instants {
         self
     }
 
+    /// Takes the server's clock.
+    pub fn set_now(&mut self, now: i64) {
+        self.now = now;
+    }
+
     /// The present, seconds since 1970.
     pub fn now(&self) -> i64 {
         self.now

@@ -43,10 +43,7 @@ pub fn put_written(out: &mut String, start: usize, width: usize, right: bool) {
         let keep = prefix(text, width).len();
         out.truncate(start + keep);
     } else if right && length < width {
-        let blanks = width - length;
-        let text = out.split_off(start);
-        pad(out, blanks);
-        out.push_str(&text);
+        justify_right(out, start, width - length);
     } else {
         pad(out, width - length);
     }
@@ -70,8 +67,19 @@ fn prefix(text: &str, characters: usize) -> &str {
     }
 }
 
+const BLANKS: &str = "                                                                ";
+
+/// Moves what stands from the byte `start` on.
+fn justify_right(out: &mut String, start: usize, blanks: usize) {
+    let mut left = blanks;
+    while left > 0 {
+        let now = left.min(BLANKS.len());
+        out.insert_str(start, &BLANKS[..now]);
+        left -= now;
+    }
+}
+
 fn pad(out: &mut String, blanks: usize) {
-    const BLANKS: &str = "                                                                ";
     let mut left = blanks;
     while left > 0 {
         let now = left.min(BLANKS.len());

@@ -7,3 +7,4 @@ mod program;
 mod sbatch;
 mod scancel;
 mod scontrol;
+mod showing;

@@ -1,9 +1,9 @@
 //! What an event says, in words: one function for each event type.
 
 use daybook_schemas::events::{
-    ClusterConfigured, JobCancelRequested, JobFinished, JobHeld, JobReleased, JobRequeued, JobSubmitted, JobTarget,
-    JobUpdated, LogVersionBarrier, NodeRegistered, NodeUpdated, PlannerCycle, RunAllocated, RunEnded, RunLost,
-    RunNodeReleased, RunStarted,
+    ClusterConfigured, JobCancelRequested, JobFinished, JobHeld, JobReleased, JobRequeued, JobSubmitted,
+    JobTarget, JobUpdated, LogVersionBarrier, NodeRegistered, NodeUpdated, PlannerCycle, RunAllocated,
+    RunEnded, RunLost, RunNodeReleased, RunStarted,
 };
 use daybook_schemas::grammar::duration::format_time_limit;
 use daybook_schemas::grammar::index_set::IndexSet;
@@ -44,7 +44,9 @@ pub fn of(event_type: &str, data: &Value) -> String {
         "run.lost.v1" => with(data, |data: RunLost| {
             format!("run {} on {}, last seen {}: {}", data.run, data.node, data.last_evidence, data.message)
         }),
-        "run.node_released.v1" => with(data, |data: RunNodeReleased| format!("run {} on {}", data.run, data.node)),
+        "run.node_released.v1" => {
+            with(data, |data: RunNodeReleased| format!("run {} on {}", data.run, data.node))
+        }
         "run.started.v1" => with(data, |data: RunStarted| {
             let pid = data.pid.map_or(String::new(), |pid| format!(", pid {pid}"));
             format!("run {} on {}{pid}", data.run, data.node)
@@ -146,7 +148,8 @@ fn node_registered(data: NodeRegistered) -> String {
 }
 
 fn node_updated(data: NodeUpdated) -> String {
-    let state = data.state.map_or(String::new(), |state| format!(", {}", format!("{state:?}").to_lowercase()));
+    let state =
+        data.state.map_or(String::new(), |state| format!(", {}", format!("{state:?}").to_lowercase()));
     let reason = data.reason.map_or(String::new(), |reason| format!(": {reason}"));
     format!("node {}{state}{reason}", data.node)
 }
@@ -157,11 +160,14 @@ fn planner_cycle(data: PlannerCycle) -> String {
         text.push_str(&format!("; starts {}", some(&data.starts, ToString::to_string)));
     }
     if !data.reasons.is_empty() {
-        let reason = |change: &daybook_schemas::events::ReasonChange| format!("{} ({})", change.job, change.reason.word());
+        let reason = |change: &daybook_schemas::events::ReasonChange| {
+            format!("{} ({})", change.job, change.reason.word())
+        };
         text.push_str(&format!("; waiting {}", some(&data.reasons, reason)));
     }
     if !data.reservations.is_empty() {
-        let planned = |planned: &daybook_schemas::events::PlannedStart| format!("{} at {}", planned.job, planned.start);
+        let planned =
+            |planned: &daybook_schemas::events::PlannedStart| format!("{} at {}", planned.job, planned.start);
         text.push_str(&format!("; planned {}", some(&data.reservations, planned)));
     }
     if data.bounded {

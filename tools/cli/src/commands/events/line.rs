@@ -78,21 +78,41 @@ mod tests {
         let lines = [
             line(9, "job.held.v1", "alice", json!({ "job": 391, "by_administrator": false })),
             line(10, "job.released.v1", "root", json!({ "job": 10, "tasks": "2-4" })),
-            line(11, "planner.cycle.v1", "planner", json!({
-                "input": 10, "now": "2026-12-02T01:43:29.000000Z", "policy_hash": "p", "starts": ["391.0"],
-                "reasons": [{ "job": 394, "reason": "priority" }], "reservations": [], "jobs_considered": 2,
-                "bounded": false, "decision_hash": "d"
-            })),
-            line(11, "run.allocated.v1", "planner", json!({
-                "run": "391.0", "partition": "main", "nodes": [node], "time_limit": { "minutes": 20 }
-            })),
+            line(
+                11,
+                "planner.cycle.v1",
+                "planner",
+                json!({
+                    "input": 10, "now": "2026-12-02T01:43:29.000000Z", "policy_hash": "p", "starts": ["391.0"],
+                    "reasons": [{ "job": 394, "reason": "priority" }], "reservations": [], "jobs_considered": 2,
+                    "bounded": false, "decision_hash": "d"
+                }),
+            ),
+            line(
+                11,
+                "run.allocated.v1",
+                "planner",
+                json!({
+                    "run": "391.0", "partition": "main", "nodes": [node], "time_limit": { "minutes": 20 }
+                }),
+            ),
             line(12, "run.started.v1", "agent/gpu01", json!({ "run": "391.0", "node": "gpu01", "pid": 77 })),
             line(13, "job.cancel_requested.v1", "alice", json!({ "job": 391, "uid": 1001 })),
-            line(14, "run.ended.v1", "agent/gpu01", json!({
-                "run": "391.0", "node": "gpu01", "cause": "cancelled", "exit": { "code": 0, "signal": 15 }
-            })),
+            line(
+                14,
+                "run.ended.v1",
+                "agent/gpu01",
+                json!({
+                    "run": "391.0", "node": "gpu01", "cause": "cancelled", "exit": { "code": 0, "signal": 15 }
+                }),
+            ),
             line(15, "run.node_released.v1", "agent/gpu01", json!({ "run": "391.0", "node": "gpu01" })),
-            line(16, "run.exploded.v2", "agent/gpu01", json!({ "run": "391.0", "why": "a\nb", "parts": [1, 2] })),
+            line(
+                16,
+                "run.exploded.v2",
+                "agent/gpu01",
+                json!({ "run": "391.0", "why": "a\nb", "parts": [1, 2] }),
+            ),
         ];
         expect![[r#"
             $ daybook events

@@ -66,16 +66,19 @@ fn run(arguments: &[String]) -> u8 {
 }
 
 fn read(options: &[Given]) -> Result<Wish, String> {
-    let mut wish = Wish { stream: Stream::State, from: None, job: None, limit: None, follow: false, json: false };
+    let mut wish =
+        Wish { stream: Stream::State, from: None, job: None, limit: None, follow: false, json: false };
     for given in options {
         let text = given.text();
-        let number = |what: &str| text.parse::<u64>().map_err(|_| format!("--{what}={text}: expected a whole number"));
+        let number =
+            |what: &str| text.parse::<u64>().map_err(|_| format!("--{what}={text}: expected a whole number"));
         match given.option.long {
             "follow" => wish.follow = true,
             "from" => wish.from = Some(number("from")?),
             "job" => {
                 let id = number("job")?;
-                wish.job = Some(u32::try_from(id).map_err(|_| format!("--job={id}: there is no such job id"))?);
+                wish.job =
+                    Some(u32::try_from(id).map_err(|_| format!("--job={id}: there is no such job id"))?);
             }
             "json" => wish.json = true,
             "limit" => wish.limit = Some(number("limit")?),
@@ -144,7 +147,12 @@ fn show(wish: &Wish) -> Result<(), CallError> {
     }
 }
 
-fn stream(client: &mut Client, wish: &Wish, progress: &mut Progress, instants: &Instants) -> Result<(), CallError> {
+fn stream(
+    client: &mut Client,
+    wish: &Wish,
+    progress: &mut Progress,
+    instants: &Instants,
+) -> Result<(), CallError> {
     let mut skip = progress.of_seq;
     let mut broken = None;
     let path = path(wish, progress);
@@ -194,7 +202,8 @@ mod tests {
 
     fn wish(words: &[&str]) -> Result<Wish, String> {
         let words: Vec<String> = words.iter().map(ToString::to_string).collect();
-        let line = crate::options::parse(table::OPTIONS, Order::Permute, &words).map_err(|error| error.to_string())?;
+        let line = crate::options::parse(table::OPTIONS, Order::Permute, &words)
+            .map_err(|error| error.to_string())?;
         read(&line.options)
     }
 
@@ -203,7 +212,10 @@ mod tests {
         for (words, path_text) in [
             (&[][..], "/v1/events?stream=state&follow=false"),
             (&["--follow", "--job", "7"], "/v1/events?stream=state&follow=true&job=7"),
-            (&["--stream=detail", "--from=5", "--limit=3"], "/v1/events?stream=detail&follow=false&from=5&limit=3"),
+            (
+                &["--stream=detail", "--from=5", "--limit=3"],
+                "/v1/events?stream=detail&follow=false&from=5&limit=3",
+            ),
         ] {
             assert_eq!(path(&wish(words).expect("a wish"), &Progress::default()), path_text, "{words:?}");
         }
@@ -222,7 +234,8 @@ mod tests {
         let wish = wish(&["--follow", "--limit=10"]).expect("a wish");
         assert_eq!(path(&wish, &progress), "/v1/events?stream=state&follow=true&from=5&limit=9");
         let mut skip = progress.of_seq;
-        let shown: Vec<bool> = [5, 5, 5, 6].into_iter().map(|seq| progress.advance(Seq(seq), &mut skip)).collect();
+        let shown: Vec<bool> =
+            [5, 5, 5, 6].into_iter().map(|seq| progress.advance(Seq(seq), &mut skip)).collect();
         assert_eq!(shown, [false, false, true, true]);
     }
 }

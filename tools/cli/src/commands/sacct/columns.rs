@@ -38,7 +38,8 @@ fn parse_one(text: &str) -> Result<Column, UnknownField> {
     };
     let field = fields::by_name(name).ok_or_else(|| UnknownField(name.to_string()))?;
     // Wider than any terminal; keeps a mistyped width from filling memory.
-    let given = width.and_then(|width| width.parse::<i32>().ok()).filter(|width| *width != 0 && width.abs() < 10_000);
+    let given =
+        width.and_then(|width| width.parse::<i32>().ok()).filter(|width| *width != 0 && width.abs() < 10_000);
     Ok(match given {
         Some(width) => Column { field, width: width.unsigned_abs() as usize, left: width < 0 },
         None => Column { field, width: field.width, left: field.left },

@@ -34,7 +34,8 @@ type Write = fn(&Shown<'_>, &mut String);
 
 /// The field whose name starts so, in any letter case; the first in the order of the table.
 pub fn by_name(name: &str) -> Option<&'static Field> {
-    let starts = |field: &&Field| field.name.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+    let starts =
+        |field: &&Field| field.name.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
     if name.is_empty() {
         return None;
     }
@@ -144,7 +145,9 @@ fn name(shown: &Shown<'_>, out: &mut String) {
 
 fn state(shown: &Shown<'_>, out: &mut String) {
     out.push_str(shown.record.state.word());
-    if let (JobState::Cancelled, Some(uid), true) = (shown.record.state, shown.record.cancelled_by, shown.is_job()) {
+    if let (JobState::Cancelled, Some(uid), true) =
+        (shown.record.state, shown.record.cancelled_by, shown.is_job())
+    {
         let _ = write!(out, " by {uid}");
     }
 }
@@ -379,14 +382,60 @@ const NEWER_FIELDS: &[Field] = &[
 
 /// The columns of `--long`.
 pub const LONG: &[&str] = &[
-    "JobID", "JobIDRaw", "JobName", "Partition", "MaxVMSize", "MaxVMSizeNode", "MaxVMSizeTask", "AveVMSize", "MaxRSS",
-    "MaxRSSNode", "MaxRSSTask", "AveRSS", "MaxPages", "MaxPagesNode", "MaxPagesTask", "AvePages", "MinCPU", "MinCPUNode",
-    "MinCPUTask", "AveCPU", "NTasks", "AllocCPUS", "Elapsed", "State", "ExitCode", "AveCPUFreq", "ReqCPUFreqMin",
-    "ReqCPUFreqMax", "ReqCPUFreqGov", "ReqMem", "ConsumedEnergy", "MaxDiskRead", "MaxDiskReadNode", "MaxDiskReadTask",
-    "AveDiskRead", "MaxDiskWrite", "MaxDiskWriteNode", "MaxDiskWriteTask", "AveDiskWrite", "ReqTRES", "AllocTRES",
-    "TRESUsageInAve", "TRESUsageInMax", "TRESUsageInMaxNode", "TRESUsageInMaxTask", "TRESUsageInMin",
-    "TRESUsageInMinNode", "TRESUsageInMinTask", "TRESUsageInTot", "TRESUsageOutMax", "TRESUsageOutMaxNode",
-    "TRESUsageOutMaxTask", "TRESUsageOutAve", "TRESUsageOutTot",
+    "JobID",
+    "JobIDRaw",
+    "JobName",
+    "Partition",
+    "MaxVMSize",
+    "MaxVMSizeNode",
+    "MaxVMSizeTask",
+    "AveVMSize",
+    "MaxRSS",
+    "MaxRSSNode",
+    "MaxRSSTask",
+    "AveRSS",
+    "MaxPages",
+    "MaxPagesNode",
+    "MaxPagesTask",
+    "AvePages",
+    "MinCPU",
+    "MinCPUNode",
+    "MinCPUTask",
+    "AveCPU",
+    "NTasks",
+    "AllocCPUS",
+    "Elapsed",
+    "State",
+    "ExitCode",
+    "AveCPUFreq",
+    "ReqCPUFreqMin",
+    "ReqCPUFreqMax",
+    "ReqCPUFreqGov",
+    "ReqMem",
+    "ConsumedEnergy",
+    "MaxDiskRead",
+    "MaxDiskReadNode",
+    "MaxDiskReadTask",
+    "AveDiskRead",
+    "MaxDiskWrite",
+    "MaxDiskWriteNode",
+    "MaxDiskWriteTask",
+    "AveDiskWrite",
+    "ReqTRES",
+    "AllocTRES",
+    "TRESUsageInAve",
+    "TRESUsageInMax",
+    "TRESUsageInMaxNode",
+    "TRESUsageInMaxTask",
+    "TRESUsageInMin",
+    "TRESUsageInMinNode",
+    "TRESUsageInMinTask",
+    "TRESUsageInTot",
+    "TRESUsageOutMax",
+    "TRESUsageOutMaxNode",
+    "TRESUsageOutMaxTask",
+    "TRESUsageOutAve",
+    "TRESUsageOutTot",
 ];
 
 #[cfg(test)]

@@ -51,7 +51,10 @@ fn one_of_each() -> Vec<Value> {
 
 #[test]
 fn the_default_has_seven_columns() {
-    check(&[], one_of_each(), expect![[r#"
+    check(
+        &[],
+        one_of_each(),
+        expect![[r#"
         $ sacct 
         JobID           JobName  Partition    Account  AllocCPUS      State ExitCode 
         ------------ ---------- ---------- ---------- ---------- ---------- -------- 
@@ -68,52 +71,77 @@ fn the_default_has_seven_columns() {
         333                 oom       main         ml          1 OUT_OF_ME+    0:125 
         347               nfjob       main         ml          1  NODE_FAIL      0:0 
         347.batch         batch                    ml          1  CANCELLED          
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn parsable_forms_have_a_delimiter() {
     let records = || one_of_each()[..2].to_vec();
-    check(&["-P"], records(), expect![[r#"
+    check(
+        &["-P"],
+        records(),
+        expect![[r#"
         $ sacct -P
         JobID|JobName|Partition|Account|AllocCPUS|State|ExitCode
         326|okjob|main|ml|1|COMPLETED|0:0
         326.batch|batch||ml|1|COMPLETED|0:0
-    "#]]);
-    check(&["--parsable", "-n"], records(), expect![[r#"
+    "#]],
+    );
+    check(
+        &["--parsable", "-n"],
+        records(),
+        expect![[r#"
         $ sacct --parsable -n
         326|okjob|main|ml|1|COMPLETED|0:0|
         326.batch|batch||ml|1|COMPLETED|0:0|
-    "#]]);
-    check(&["--delimiter=,", "-P", "-b"], records(), expect![[r#"
+    "#]],
+    );
+    check(
+        &["--delimiter=,", "-P", "-b"],
+        records(),
+        expect![[r#"
         $ sacct --delimiter=, -P -b
         JobID,State,ExitCode
         326,COMPLETED,0:0
         326.batch,COMPLETED,0:0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn widths_cut_with_a_plus_and_justify() {
-    check(&["-j", "326", "-o", "jobid%5,jobname%-12,state%3,nodelist%4"], one_of_each(), expect![[r#"
+    check(
+        &["-j", "326", "-o", "jobid%5,jobname%-12,state%3,nodelist%4"],
+        one_of_each(),
+        expect![[r#"
         $ sacct -j 326 -o jobid%5,jobname%-12,state%3,nodelist%4
         JobID JobName      Sta Node 
         ----- ------------ --- ---- 
           326 okjob        CO+ nod+ 
         326.+ batch        CO+ nod+ 
-    "#]]);
-    check(&["-n", "-j", "330", "-o", "jobid,state%20"], one_of_each(), expect![[r#"
+    "#]],
+    );
+    check(
+        &["-n", "-j", "330", "-o", "jobid,state%20"],
+        one_of_each(),
+        expect![[r#"
         $ sacct -n -j 330 -o jobid,state%20
         330             CANCELLED by 1001 
         330.batch               CANCELLED 
-    "#]]);
-    check(&["-j", "326", "--format=jobid", "-o", "jobid,submitline"], one_of_each(), expect![[r#"
+    "#]],
+    );
+    check(
+        &["-j", "326", "--format=jobid", "-o", "jobid,submitline"],
+        one_of_each(),
+        expect![[r#"
         $ sacct -j 326 --format=jobid -o jobid,submitline
         JobID        JobID                  SubmitLine 
         ------------ ------------ -------------------- 
         326          326          sbatch -J okjob --w+ 
         326.batch    326.batch                         
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -148,66 +176,96 @@ fn gpu_job() -> Vec<Value> {
         base
     };
     vec![
-        with(record(374, common.clone()), json!({
-            "usage": { "user_cpu_us": 12000, "system_cpu_us": 6000, "max_rss_kib": 10584 } })),
-        with(batch_step(374, common), json!({
+        with(
+            record(374, common.clone()),
+            json!({
+            "usage": { "user_cpu_us": 12000, "system_cpu_us": 6000, "max_rss_kib": 10584 } }),
+        ),
+        with(
+            batch_step(374, common),
+            json!({
             "allocated_tres": "cpu=4,gres/gpu=2,mem=1024M,node=1",
-            "usage": { "user_cpu_us": 8000, "system_cpu_us": 4000, "max_rss_kib": 10584 } })),
+            "usage": { "user_cpu_us": 8000, "system_cpu_us": 4000, "max_rss_kib": 10584 } }),
+        ),
     ]
 }
 
 #[test]
 fn fields_of_jobs_and_of_steps_differ() {
-    check(&["-P", "-o", MANY], gpu_job(), expect![[r#"
+    check(
+        &["-P", "-o", MANY],
+        gpu_job(),
+        expect![[r#"
         $ sacct -P -o JobID,JobIDRaw,JobName,User,UID,Group,GID,Account,Cluster,Partition,QOS,State,ExitCode,DerivedExitCode,Submit,Eligible,Start,End,Elapsed,ElapsedRaw,Reserved,ResvCPU,Timelimit,TimelimitRaw,NNodes,NTasks,NCPUS,AllocCPUS,ReqCPUS,AllocNodes,ReqNodes,ReqMem,AllocTRES,ReqTRES,CPUTime,CPUTimeRAW,TotalCPU,UserCPU,SystemCPU,MaxRSS,MaxVMSize,AveRSS,AveCPU,MaxRSSNode,MaxRSSTask,NodeList,Priority,Reason,Comment,WorkDir,SubmitLine,Suspended,Layout,WCKey
         JobID|JobIDRaw|JobName|User|UID|Group|GID|Account|Cluster|Partition|QOS|State|ExitCode|DerivedExitCode|Submit|Eligible|Start|End|Elapsed|ElapsedRaw|Reserved|ResvCPU|Timelimit|TimelimitRaw|NNodes|NTasks|NCPUS|AllocCPUS|ReqCPUS|AllocNodes|ReqNodes|ReqMem|AllocTRES|ReqTRES|CPUTime|CPUTimeRAW|TotalCPU|UserCPU|SystemCPU|MaxRSS|MaxVMSize|AveRSS|AveCPU|MaxRSSNode|MaxRSSTask|NodeList|Priority|Reason|Comment|WorkDir|SubmitLine|Suspended|Layout|WCKey
         374|374|gpujob|alice|1001|alice|1001|ml|tx|main|normal|COMPLETED|0:0|0:0|2026-12-02T01:39:45|2026-12-02T01:39:45|2026-12-02T01:39:46|2026-12-02T01:39:48|00:00:02|2|00:00:01|00:00:04|01:00:00|60|1||4|4|4|1|1|1G|billing=4,cpu=4,gres/gpu=2,mem=1G,node=1|billing=4,cpu=4,gres/gpu=2,mem=1G,node=1|00:00:08|8|00:00.018|00:00.012|00:00.006|||||||gpu01|2954|None|hello|/home/alice|sbatch -J gpujob|00:00:00||
         374.batch|374.batch|batch|||||ml|tx|||COMPLETED|0:0||2026-12-02T01:39:46|2026-12-02T01:39:46|2026-12-02T01:39:46|2026-12-02T01:39:48|00:00:02|2|||||1|1|4|4|4|1|1||cpu=4,gres/gpu=2,mem=1G,node=1||00:00:08|8|00:00.012|00:00.008|00:00.004|10584K||10584K|00:00:00|gpu01|0|gpu01||||||00:00:00|Unknown|
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn memory_is_in_the_unit_asked_for() {
-    check(&["--units=G", "-o", "jobid,maxrss,reqmem"], gpu_job(), expect![[r#"
+    check(
+        &["--units=G", "-o", "jobid,maxrss,reqmem"],
+        gpu_job(),
+        expect![[r#"
         $ sacct --units=G -o jobid,maxrss,reqmem
         JobID            MaxRSS     ReqMem 
         ------------ ---------- ---------- 
         374                             1G 
         374.batch         0.01G            
-    "#]]);
-    check(&["--noconvert", "-o", "jobid,maxrss,reqmem"], gpu_job(), expect![[r#"
+    "#]],
+    );
+    check(
+        &["--noconvert", "-o", "jobid,maxrss,reqmem"],
+        gpu_job(),
+        expect![[r#"
         $ sacct --noconvert -o jobid,maxrss,reqmem
         JobID            MaxRSS     ReqMem 
         ------------ ---------- ---------- 
         374                          1024M 
         374.batch      10838016            
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn what_was_cancelled_before_it_ran_started_when_it_ended() {
-    let record = record(375, json!({
-        "name": "canp", "state": "CANCELLED", "cancelled_by": 1001, "run": null, "eligible": null, "started": null,
-        "ended": sample::at("01:39:45"), "elapsed_seconds": 0, "node_list": "None assigned", "node_count": 0,
-        "allocated_cpus": 0, "allocated_tres": "", "priority": 0,
-    }));
+    let record = record(
+        375,
+        json!({
+            "name": "canp", "state": "CANCELLED", "cancelled_by": 1001, "run": null, "eligible": null, "started": null,
+            "ended": sample::at("01:39:45"), "elapsed_seconds": 0, "node_list": "None assigned", "node_count": 0,
+            "allocated_cpus": 0, "allocated_tres": "", "priority": 0,
+        }),
+    );
     let fields = "jobid,state,eligible,start,end,elapsed,reserved,resvcpu,nnodes,ncpus,alloccpus,allocnodes,alloctres,nodelist,totalcpu";
-    check(&["-P", "-n", "-o", fields], vec![record], expect![[r#"
+    check(
+        &["-P", "-n", "-o", fields],
+        vec![record],
+        expect![[r#"
         $ sacct -P -n -o jobid,state,eligible,start,end,elapsed,reserved,resvcpu,nnodes,ncpus,alloccpus,allocnodes,alloctres,nodelist,totalcpu
         375|CANCELLED by 1001|Unknown|2026-12-02T01:39:45|2026-12-02T01:39:45|00:00:00|00:00:00|00:00:00|1|1|1|0||None assigned|00:00:00
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn array_tasks_have_two_ids() {
     let task = |id: u32, task: u32| record(id, json!({ "array": { "array_job": 335, "task": task } }));
-    let rest = record(20, json!({ "tasks_waiting": "2-9", "state": "PENDING", "started": null, "ended": null }));
-    check(&["-n", "-o", "jobid,jobidraw,state,start"], vec![task(336, 0), task(335, 3), rest], expect![[r#"
+    let rest =
+        record(20, json!({ "tasks_waiting": "2-9", "state": "PENDING", "started": null, "ended": null }));
+    check(
+        &["-n", "-o", "jobid,jobidraw,state,start"],
+        vec![task(336, 0), task(335, 3), rest],
+        expect![[r#"
         $ sacct -n -o jobid,jobidraw,state,start
         335_0        336           COMPLETED 2026-12-02T01:39:46 
         335_3        335           COMPLETED 2026-12-02T01:39:46 
         20_[2-9]     20              PENDING             Unknown 
-    "#]]);
+    "#]],
+    );
 }
 
 fn requeued() -> Vec<Value> {
@@ -227,7 +285,10 @@ fn earlier_runs_show_only_when_asked_for() {
         printed(&["-n", "-P", "-b", "-D", "-j", "341"], requeued()),
         "341|REQUEUED|0:0\n341.batch|CANCELLED|0:15\n341|COMPLETED|0:0\n"
     );
-    assert_eq!(printed(&["-n", "-P", "-b", "-s", "RQ", "-E", "now"], requeued()), "341|REQUEUED|0:0\n341.batch|CANCELLED|0:15\n");
+    assert_eq!(
+        printed(&["-n", "-P", "-b", "-s", "RQ", "-E", "now"], requeued()),
+        "341|REQUEUED|0:0\n341.batch|CANCELLED|0:15\n"
+    );
 }
 
 #[test]

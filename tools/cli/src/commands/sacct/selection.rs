@@ -69,7 +69,9 @@ impl Selection {
     }
 
     fn wants_job(&self, record: &AccountingRecord) -> bool {
-        let within = |range: Option<(u32, u32)>, value: u32| range.is_none_or(|(least, most)| (least..=most).contains(&value));
+        let within = |range: Option<(u32, u32)>, value: u32| {
+            range.is_none_or(|(least, most)| (least..=most).contains(&value))
+        };
         (self.states.is_empty() || self.states.iter().any(|state| self.was_in(record, *state)))
             && (self.qos.is_empty() || self.qos.contains(&record.qos))
             && (self.groups.is_empty() || self.groups.contains(&record.user.gid))
@@ -101,7 +103,8 @@ impl Selection {
                 (Some(tasks), Some(array)) => array.array_job == named.job.job && tasks.contains(array.task),
                 (Some(tasks), None) => {
                     let waiting = record.tasks_waiting.as_ref();
-                    record.job == named.job.job && waiting.is_some_and(|waiting| !waiting.intersection(tasks).is_empty())
+                    record.job == named.job.job
+                        && waiting.is_some_and(|waiting| !waiting.intersection(tasks).is_empty())
                 }
                 (None, Some(array)) => record.job == named.job.job || array.array_job == named.job.job,
                 (None, None) => record.job == named.job.job,

@@ -90,7 +90,10 @@ impl Read {
             "starttime" => self.start = Some(time(text, now)?),
             "state" => self.selection.states = states(text)?,
             "truncate" => self.selection.truncate = true,
-            "units" => self.units = MemoryUnits::parse(text).ok_or_else(|| fault(format!("Invalid units type: {text}")))?,
+            "units" => {
+                self.units =
+                    MemoryUnits::parse(text).ok_or_else(|| fault(format!("Invalid units type: {text}")))?
+            }
             "user" => {
                 self.query.uids = users(text)?;
                 self.all_users |= self.query.uids.is_empty();
@@ -242,7 +245,8 @@ mod tests {
 
     fn window(words: &[&str]) -> (String, String) {
         let window = wish(words, 0).expect("a window").selection.window;
-        let text = |at: Option<UtcMicros>| at.map_or("open".to_string(), |at| at.to_string()[..19].to_string());
+        let text =
+            |at: Option<UtcMicros>| at.map_or("open".to_string(), |at| at.to_string()[..19].to_string());
         (text(window.start), text(window.end))
     }
 

@@ -217,7 +217,9 @@ pub const FIELDS: &[Field] = {
             of_node(l, o, |node, o| o.push_str(gres::configured(node)));
         }),
         field('h', "OverSubscribe", "OVERSUBSCRIBE", Partition, |l, _, o| {
-            of_partition(l, o, |partition, o| o.push_str(if partition.exclusive { "EXCLUSIVE" } else { "NO" }));
+            of_partition(l, o, |partition, o| {
+                o.push_str(if partition.exclusive { "EXCLUSIVE" } else { "NO" })
+            });
         }),
         field('H', "TimeStamp", "TIMESTAMP", Node, |l, i, o| {
             of_node(l, o, |node, o| o.push_str(&i.text_or(node.reason_set_at, "Unknown")));
@@ -263,7 +265,9 @@ pub const FIELDS: &[Field] = {
         field('t', "StateCompact", "STATE", Node, |l, _, o| {
             of_node(l, o, |node, o| o.push_str(&state::compact(node)));
         }),
-        field('T', "StateLong", "STATE", Node, |l, _, o| of_node(l, o, |node, o| o.push_str(&state::long(node)))),
+        field('T', "StateLong", "STATE", Node, |l, _, o| {
+            of_node(l, o, |node, o| o.push_str(&state::long(node)))
+        }),
         field('u', "User", "USER", Node, |l, _, o| of_node(l, o, user)),
         field('U', "UserLong", "USER", Node, |l, _, o| of_node(l, o, user_with_id)),
         field('v', "Version", "VERSION", Node, |l, _, o| {
@@ -271,7 +275,9 @@ pub const FIELDS: &[Field] = {
         }),
         field('V', "Cluster", "CLUSTER", Partition, |_, _, o| o.push_str("N/A")),
         field('w', "Weight", "WEIGHT", Size, |l, _, o| size(l, o, |node| u64::from(node.definition.weight))),
-        field('X', "Sockets", "SOCKETS", Size, |l, _, o| size(l, o, |node| u64::from(node.definition.sockets))),
+        field('X', "Sockets", "SOCKETS", Size, |l, _, o| {
+            size(l, o, |node| u64::from(node.definition.sockets))
+        }),
         field('Y', "Cores", "CORES", Size, |l, _, o| {
             size(l, o, |node| u64::from(node.definition.cores_per_socket));
         }),
@@ -282,7 +288,9 @@ pub const FIELDS: &[Field] = {
         named("AllocMem", "ALLOCMEM", Size, |l, _, o| size(l, o, |node| node.allocated.memory.0)),
         named("Comment", "COMMENT", Node, |_, _, o| o.push_str("(null)")),
         named("Extra", "EXTRA", Node, |_, _, o| o.push_str("(null)")),
-        named("GresUsed", "GRES_USED", Node, |l, _, o| of_node(l, o, |node, o| o.push_str(&gres::used(node)))),
+        named("GresUsed", "GRES_USED", Node, |l, _, o| {
+            of_node(l, o, |node, o| o.push_str(&gres::used(node)))
+        }),
         named("StateComplete", "STATE", Node, |l, _, o| {
             of_node(l, o, |node, o| o.push_str(&state::with_flags(node).to_ascii_lowercase()));
         }),

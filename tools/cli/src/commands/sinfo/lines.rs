@@ -59,8 +59,12 @@ pub fn lines<'a>(
     }
     let mut grouped = Grouped { layout, grouping, instants, lines: Vec::new(), places: BTreeMap::new() };
     for (place, partition) in partitions.iter().enumerate() {
-        let mut members: Vec<&'a NodeView> =
-            partition.definition.nodes.iter().filter_map(|name| by_name.get(name.as_str()).copied()).collect();
+        let mut members: Vec<&'a NodeView> = partition
+            .definition
+            .nodes
+            .iter()
+            .filter_map(|name| by_name.get(name.as_str()).copied())
+            .collect();
         members.sort_by(|a, b| natural::compare(a.definition.name.as_str(), b.definition.name.as_str()));
         for node in &members {
             grouped.add(partition, place, Some(*node));
@@ -101,7 +105,8 @@ impl<'a> Grouped<'a, '_> {
         };
         match self.places.get(&key).and_then(|&at| self.lines.get_mut(at)) {
             Some(line) => {
-                let known: BTreeSet<&str> = line.nodes.iter().map(|node| node.definition.name.as_str()).collect();
+                let known: BTreeSet<&str> =
+                    line.nodes.iter().map(|node| node.definition.name.as_str()).collect();
                 line.nodes.extend(node.filter(|node| !known.contains(node.definition.name.as_str())));
             }
             None => {

@@ -1,9 +1,9 @@
 //! `sinfo`: partitions, and the nodes in them.
 
-pub mod gres;
 mod fields;
 #[cfg(test)]
 mod golden;
+pub mod gres;
 mod lines;
 pub mod state;
 mod table;

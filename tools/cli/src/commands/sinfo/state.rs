@@ -73,7 +73,12 @@ pub fn is_out(node: &NodeView) -> bool {
 }
 
 /// The word in the order unknown, down, idle, mixed, allocated, completing.
-fn word(node: &NodeView, draining: &'static str, drained: &'static str, words: [&'static str; 6]) -> &'static str {
+fn word(
+    node: &NodeView,
+    draining: &'static str,
+    drained: &'static str,
+    words: [&'static str; 6],
+) -> &'static str {
     match node.state {
         _ if node.drain && is_busy(node) => draining,
         _ if node.drain => drained,
@@ -134,7 +139,8 @@ impl Wanted {
             ("reserved", 3, Wanted::Never),
         ];
         let text = text.to_ascii_lowercase();
-        let fits = |&&(word, least, _): &&(&str, usize, Wanted)| word.starts_with(&text) && text.len() >= least;
+        let fits =
+            |&&(word, least, _): &&(&str, usize, Wanted)| word.starts_with(&text) && text.len() >= least;
         let exact = WORDS.iter().find(|(word, _, _)| *word == text);
         exact.or_else(|| WORDS.iter().find(fits)).map(|(_, _, wanted)| *wanted)
     }

@@ -18,7 +18,7 @@ pub struct Field {
     /// Of `-O`; compared without regard to letter case. Empty: only by letter.
     pub name: &'static str,
     pub header: &'static str,
-    /// What it is made of; the first one is what `--sort` compares.
+    /// What it is made of, and what `--sort` compares.
     pub columns: &'static [JobColumn],
     /// Appends its text.
     pub write: fn(&Row<'_>, &Instants, &mut String),
@@ -58,7 +58,12 @@ const fn field(
     Field { letter: Some(letter), name, header, columns, write }
 }
 
-const fn named(name: &'static str, header: &'static str, columns: &'static [JobColumn], write: Write) -> Field {
+const fn named(
+    name: &'static str,
+    header: &'static str,
+    columns: &'static [JobColumn],
+    write: Write,
+) -> Field {
     Field { letter: None, name, header, columns, write }
 }
 
@@ -196,7 +201,9 @@ pub const FIELDS: &[Field] = {
     &[
         field('a', "Account", "ACCOUNT", &[Account], |r, _, o| text_or(r, Account, "(null)", o)),
         field('A', "JobID", "JOBID", &[JobId], |r, _, o| number(r, JobId, o)),
-        field('b', "tres-per-node", "TRES_PER_NODE", &[TresPerNode], |r, _, o| text_or(r, TresPerNode, "N/A", o)),
+        field('b', "tres-per-node", "TRES_PER_NODE", &[TresPerNode], |r, _, o| {
+            text_or(r, TresPerNode, "N/A", o)
+        }),
         field('B', "BatchHost", "EXEC_HOST", &[BatchHost], |r, _, o| text_or(r, BatchHost, "n/a", o)),
         field('c', "MinCPUs", "MIN_CPUS", &[MinCpus], |r, _, o| number(r, MinCpus, o)),
         field('C', "NumCPUs", "CPUS", &[CpuCount], |r, _, o| number(r, CpuCount, o)),
@@ -212,7 +219,7 @@ pub const FIELDS: &[Field] = {
             o.push_str(if r.is_true(Exclusive) { "NO" } else { "OK" });
         }),
         unset(Some('H'), "Sockets", "SOCKETS_PER_NODE", any),
-        field('i', "JobArrayID", "JOBID", &[ArrayJobId, JobId, DisplayId], |r, _, o| text_or(r, DisplayId, "", o)),
+        field('i', "JobArrayID", "JOBID", &[DisplayId], |r, _, o| text_or(r, DisplayId, "", o)),
         unset(Some('I'), "Cores", "CORES_PER_SOCKET", any),
         field('j', "Name", "NAME", &[Name], |r, _, o| text_or(r, Name, "", o)),
         unset(Some('J'), "Threads", "THREADS_PER_CORE", any),
@@ -325,7 +332,11 @@ mod tests {
         for (position, field) in FIELDS.iter().enumerate() {
             for other in &FIELDS[position + 1..] {
                 assert!(field.letter.is_none() || field.letter != other.letter, "%{:?}", field.letter);
-                assert!(field.name.is_empty() || !field.name.eq_ignore_ascii_case(other.name), "{}", field.name);
+                assert!(
+                    field.name.is_empty() || !field.name.eq_ignore_ascii_case(other.name),
+                    "{}",
+                    field.name
+                );
             }
         }
     }

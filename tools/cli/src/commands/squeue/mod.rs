@@ -12,14 +12,14 @@ use std::collections::BTreeSet;
 
 use daybook_schemas::JobId;
 use daybook_schemas::api::{JobColumn, JobQuery, JobView, NodeView, PartitionView};
-use serde_json::value::RawValue;
+use hyper::body::Bytes;
 
 use super::{Command, json};
 use crate::client::{CallError, Client};
-use crate::options::{self, Order};
+use crate::options::{self, CommandLine, Order};
 use crate::say;
 use crate::table::instants::Instants;
-use rows::{Places, Table};
+use rows::{Places, Row, Rows};
 use wish::Wish;
 
 pub const COMMAND: Command = Command {
@@ -36,10 +36,11 @@ pub const COMMAND: Command = Command {
 const CALL: &str = "slurm_load_jobs error";
 
 fn run(arguments: &[String]) -> u8 {
-    let line = match COMMAND.read(arguments) {
+    let mut line = match COMMAND.read(arguments) {
         Ok(line) => line,
         Err(exit) => return exit,
     };
+    take_job_ids(&mut line);
     if let Some(operand) = line.operands.first() {
         say::error("squeue", format!("Unrecognized option: {operand}"));
         return 1;
@@ -66,6 +67,17 @@ fn run(arguments: &[String]) -> u8 {
     }
 }
 
+/// The value of `--jobs` may also stand apart, though the option may be without one.
+fn take_job_ids(line: &mut CommandLine) {
+    let bare =
+        line.options.iter_mut().rev().find(|given| given.option.long == "jobs" && given.value.is_none());
+    if let Some(given) = bare
+        && !line.operands.is_empty()
+    {
+        given.value = Some(line.operands.remove(0));
+    }
+}
+
 /// Asks once and prints the answer.
 fn answer(connection: &mut Option<Client>, wish: &Wish) -> Result<u8, CallError> {
     let mut client = match connection.take() {
@@ -84,27 +96,25 @@ fn ask(client: &mut Client, wish: &Wish) -> Result<u8, CallError> {
     }
     let hidden = hidden_partitions(client, wish)?;
     let query = query(wish, !hidden.is_empty());
+    let answer = match wish.nothing {
+        true => Bytes::from_static(b"{}"),
+        false => client.post_bytes("/v1/jobs/query", &query)?,
+    };
     let places = Places::of(&query.columns);
-    let answer: Option<Box<RawValue>> = match wish.nothing {
-        true => None,
-        false => Some(client.post("/v1/jobs/query", &query)?),
-    };
-    let table: Table<'_> = match &answer {
-        None => Table { now: Instants::from_environment().now(), rows: rows::Rows::default() },
-        Some(answer) => {
-            serde_json::from_str(answer.get()).map_err(|error| CallError::Unintelligible(error.to_string()))?
-        }
-    };
+    let unintelligible = |error: serde_json::Error| CallError::Unintelligible(error.to_string());
     if wish.json {
-        return print_json(client, &table, &places, &hidden);
+        let wanted = job_ids(&answer, &places, &hidden).map_err(unintelligible)?;
+        return print_json(client, &wanted);
     }
-    say::print(&render(wish, &table, &places, &hidden, &Instants::from_environment().at(table.now)));
+    let shown = Shown { wish, places: &places, hidden: &hidden };
+    shown.write(&answer, Instants::from_environment(), say::print).map_err(unintelligible)?;
     Ok(0)
 }
 
 /// The question: the columns of the format and of the order, each once.
 fn query(wish: &Wish, partitions_too: bool) -> JobQuery {
-    let mut columns: BTreeSet<JobColumn> = wish.layout.fields().flat_map(|field| field.columns).copied().collect();
+    let mut columns: BTreeSet<JobColumn> =
+        wish.layout.fields().flat_map(|field| field.columns).copied().collect();
     columns.extend(wish.keys.iter().flat_map(|key| key.columns()));
     if wish.json {
         columns = BTreeSet::from([JobColumn::JobId]);
@@ -112,7 +122,6 @@ fn query(wish: &Wish, partitions_too: bool) -> JobQuery {
     if partitions_too {
         columns.insert(JobColumn::Partition);
     }
-    // A row without a cell would still be a row; Slurm's answer to an empty format is one line for each job.
     JobQuery {
         filter: wish.filter.clone(),
         columns: columns.into_iter().collect(),
@@ -120,27 +129,64 @@ fn query(wish: &Wish, partitions_too: bool) -> JobQuery {
     }
 }
 
-/// The table as text.
-fn render(wish: &Wish, table: &Table<'_>, places: &Places, hidden: &[String], instants: &Instants) -> String {
-    let mut out = String::with_capacity(96 * (table.rows.len() + 2));
-    if wish.headline {
-        out.push_str(&instants.headline());
-        out.push('\n');
-    }
-    if wish.header {
-        wish.layout.line(&mut out, |field, out| out.push_str(field.header));
-    }
-    for index in sort::order(&table.rows, places, &wish.keys) {
-        let row = table.rows.row(index, places);
-        if !is_hidden(&row, hidden) {
-            wish.layout.line(&mut out, |field, out| (field.write)(&row, instants, out));
-        }
-    }
-    out
+/// How much text is written at once, in bytes.
+const CHUNK: usize = 64 << 10;
+
+/// What the table is made by.
+struct Shown<'a> {
+    wish: &'a Wish,
+    places: &'a Places,
+    hidden: &'a [String],
 }
 
-fn is_hidden(row: &rows::Row<'_>, hidden: &[String]) -> bool {
-    !hidden.is_empty() && row.text(JobColumn::Partition).is_some_and(|name| hidden.iter().any(|other| other == name))
+impl Shown<'_> {
+    /// Writes the table in pieces: a queue may have 50,000 rows. Rows that need no other order are shown as they are read.
+    fn write(
+        &self,
+        answer: &[u8],
+        instants: Instants,
+        mut print: impl FnMut(&str),
+    ) -> Result<(), serde_json::Error> {
+        let (mut out, mut instants) = (String::with_capacity(CHUNK + CHUNK / 4), instants);
+        if self.wish.headline {
+            out.push_str(&instants.headline());
+            out.push('\n');
+        }
+        if self.wish.header {
+            self.wish.layout.line(&mut out, |field, out| out.push_str(field.header));
+        }
+        let mut kept = Rows::default();
+        rows::read(answer, |now, cells| {
+            if let Some(now) = now {
+                instants.set_now(now);
+            }
+            match self.wish.keys.is_empty() {
+                true => self.row(&Row::of(cells, self.places), &instants, &mut out, &mut print),
+                false => kept.push(cells),
+            }
+        })?;
+        for index in sort::order(&kept, self.places, &self.wish.keys) {
+            self.row(&kept.row(index, self.places), &instants, &mut out, &mut print);
+        }
+        print(&out);
+        Ok(())
+    }
+
+    fn row(&self, row: &Row<'_>, instants: &Instants, out: &mut String, print: &mut impl FnMut(&str)) {
+        if is_hidden(row, self.hidden) {
+            return;
+        }
+        self.wish.layout.line(out, |field, out| (field.write)(row, instants, out));
+        if out.len() >= CHUNK {
+            print(out);
+            out.clear();
+        }
+    }
+}
+
+fn is_hidden(row: &Row<'_>, hidden: &[String]) -> bool {
+    !hidden.is_empty()
+        && row.text(JobColumn::Partition).is_some_and(|name| hidden.iter().any(|other| other == name))
 }
 
 /// The first node of `--nodelist` that the cluster does not have.
@@ -159,22 +205,25 @@ fn hidden_partitions(client: &mut Client, wish: &Wish) -> Result<Vec<String>, Ca
         return Ok(Vec::new());
     }
     let partitions: Vec<PartitionView> = client.get("/v1/partitions")?;
-    let hidden = partitions.into_iter().map(|partition| partition.definition).filter(|definition| definition.hidden);
+    let hidden =
+        partitions.into_iter().map(|partition| partition.definition).filter(|definition| definition.hidden);
     Ok(hidden.map(|definition| definition.name).collect())
 }
 
-/// The whole records of the jobs in the table.
-fn print_json(
-    client: &mut Client,
-    table: &Table<'_>,
-    places: &Places,
-    hidden: &[String],
-) -> Result<u8, CallError> {
-    let rows = (0..table.rows.len()).map(|index| table.rows.row(index, places)).filter(|row| !is_hidden(row, hidden));
-    let wanted: BTreeSet<JobId> = rows
-        .filter_map(|row| u32::try_from(row.integer(JobColumn::JobId)?).ok())
-        .map(JobId)
-        .collect();
+/// The ids of the jobs in the table.
+fn job_ids(answer: &[u8], places: &Places, hidden: &[String]) -> Result<BTreeSet<JobId>, serde_json::Error> {
+    let mut ids = BTreeSet::new();
+    rows::read(answer, |_, cells| {
+        let row = Row::of(cells, places);
+        if !is_hidden(&row, hidden) {
+            ids.extend(row.integer(JobColumn::JobId).and_then(|id| u32::try_from(id).ok()).map(JobId));
+        }
+    })?;
+    Ok(ids)
+}
+
+/// The whole records of these jobs.
+fn print_json(client: &mut Client, wanted: &BTreeSet<JobId>) -> Result<u8, CallError> {
     let mut jobs: Vec<JobView> = if wanted.is_empty() { Vec::new() } else { client.get("/v1/jobs")? };
     jobs.retain(|job| wanted.contains(&job.job));
     Ok(json::print("jobs", &jobs))

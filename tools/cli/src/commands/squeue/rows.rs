@@ -5,7 +5,7 @@ use std::fmt;
 
 use daybook_schemas::api::JobColumn;
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// One cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,16 +16,20 @@ pub enum Cell<'a> {
     Text(Cow<'a, str>),
 }
 
-/// A table of jobs.
-#[derive(Debug, Deserialize)]
-pub struct Table<'a> {
-    /// The server's clock, seconds since 1970.
-    pub now: i64,
-    #[serde(borrow)]
-    pub rows: Rows<'a>,
+/// Reads an answer row by row, as the cells of the row and the server's clock (seconds since 1970; absent where the
+/// answer has it behind its rows). `each` may take the cells out; what it leaves is thrown away.
+pub fn read<'de>(
+    answer: &'de [u8],
+    each: impl FnMut(Option<i64>, &mut Vec<Cell<'de>>),
+) -> Result<(), serde_json::Error> {
+    // Checked once as a whole, and not text by text.
+    let answer = std::str::from_utf8(answer).map_err(serde::de::Error::custom)?;
+    let mut deserializer = serde_json::Deserializer::from_str(answer);
+    Answer { each }.deserialize(&mut deserializer)?;
+    deserializer.end()
 }
 
-/// All cells, row after row.
+/// Rows kept, for who has to see all of them before the first is shown.
 #[derive(Debug, Default)]
 pub struct Rows<'a> {
     cells: Vec<Cell<'a>>,
@@ -34,6 +38,12 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
+    /// Takes a row's cells.
+    pub fn push(&mut self, cells: &mut Vec<Cell<'a>>) {
+        self.cells.append(cells);
+        self.ends.push(self.cells.len());
+    }
+
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -73,6 +83,11 @@ pub struct Row<'r> {
 }
 
 impl<'r> Row<'r> {
+    /// The row of these cells.
+    pub fn of(cells: &'r [Cell<'r>], places: &'r Places) -> Row<'r> {
+        Row { cells, places }
+    }
+
     /// The cell of a column; null where the column was not asked for.
     pub fn cell(&self, column: JobColumn) -> &'r Cell<'r> {
         let place = self.places.0.get(column as usize).copied().unwrap_or(Places::ABSENT);
@@ -138,23 +153,67 @@ impl<'de> Visitor<'de> for CellVisitor {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Rows<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Rows<'a>, D::Error> {
-        struct All;
-        impl<'de> Visitor<'de> for All {
-            type Value = Rows<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("rows of cells")
-            }
-            fn visit_seq<S: SeqAccess<'de>>(self, mut rows: S) -> Result<Rows<'de>, S::Error> {
-                let mut read = Rows::default();
-                while rows.next_element_seed(OneRow(&mut read.cells))?.is_some() {
-                    read.ends.push(read.cells.len());
+struct Answer<F> {
+    each: F,
+}
+
+impl<'de, F: FnMut(Option<i64>, &mut Vec<Cell<'de>>)> DeserializeSeed<'de> for Answer<F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de, F: FnMut(Option<i64>, &mut Vec<Cell<'de>>)> Visitor<'de> for Answer<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a table of jobs")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(mut self, mut map: M) -> Result<(), M::Error> {
+        let mut now = None;
+        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+            match key.as_ref() {
+                "now" => now = Some(map.next_value()?),
+                "rows" => map.next_value_seed(AllRows { now, each: &mut self.each })?,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
                 }
-                Ok(read)
             }
         }
-        deserializer.deserialize_seq(All)
+        Ok(())
+    }
+}
+
+struct AllRows<'e, F> {
+    now: Option<i64>,
+    each: &'e mut F,
+}
+
+impl<'de, F: FnMut(Option<i64>, &mut Vec<Cell<'de>>)> DeserializeSeed<'de> for AllRows<'_, F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de, F: FnMut(Option<i64>, &mut Vec<Cell<'de>>)> Visitor<'de> for AllRows<'_, F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("rows of cells")
+    }
+
+    fn visit_seq<S: SeqAccess<'de>>(self, mut rows: S) -> Result<(), S::Error> {
+        let mut cells = Vec::new();
+        while rows.next_element_seed(OneRow(&mut cells))?.is_some() {
+            (self.each)(self.now, &mut cells);
+            cells.clear();
+        }
+        Ok(())
     }
 }
 
@@ -191,16 +250,33 @@ mod tests {
     #[test]
     fn cells_are_found_by_their_column() {
         let text = r#"{"seq":7,"now":100,"rows":[[1,"a\nb",null,true],[2,"plain",-3,false]]}"#;
-        let table: Table<'_> = serde_json::from_str(text).expect("an answer");
+        let (mut rows, mut clock) = (Rows::default(), None);
+        read(text.as_bytes(), |now, cells| {
+            clock = now;
+            rows.push(cells);
+        })
+        .expect("an answer");
         let places = Places::of(&[JobColumn::JobId, JobColumn::Name, JobColumn::Nice, JobColumn::Requeue]);
-        assert_eq!((table.now, table.rows.len()), (100, 2));
-        let first = table.rows.row(0, &places);
+        assert_eq!((clock, rows.len()), (Some(100), 2));
+        let first = rows.row(0, &places);
         assert_eq!(first.integer(JobColumn::JobId), Some(1));
         assert_eq!(first.text(JobColumn::Name), Some("a\nb"));
         assert_eq!(first.cell(JobColumn::Nice), &Cell::Null);
         assert!(first.is_true(JobColumn::Requeue));
-        let second = table.rows.row(1, &places);
-        assert_eq!((second.text(JobColumn::Name), second.integer(JobColumn::Nice)), (Some("plain"), Some(-3)));
+        let second = rows.row(1, &places);
+        assert_eq!(
+            (second.text(JobColumn::Name), second.integer(JobColumn::Nice)),
+            (Some("plain"), Some(-3))
+        );
         assert_eq!(second.cell(JobColumn::User), &Cell::Null);
+    }
+
+    #[test]
+    fn an_answer_of_another_form_is_an_error() {
+        for text in
+            ["", "[]", r#"{"rows":[[1,"#, r#"{"rows":[1]}"#, r#"{"rows":[[1.5]]}"#, r#"{"rows":[]} x"#]
+        {
+            assert!(read(text.as_bytes(), |_, _| ()).is_err(), "{text}");
+        }
     }
 }

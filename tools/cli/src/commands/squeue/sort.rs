@@ -16,9 +16,13 @@ pub struct Key {
 }
 
 impl Key {
-    /// What must be asked for.
+    /// What is compared, and must be asked for.
     pub fn columns(&self) -> &'static [JobColumn] {
-        self.field.columns
+        match self.field.letter {
+            // As numbers, and an array's tasks behind one another.
+            Some('i') => &[JobColumn::ArrayJobId, JobColumn::JobId],
+            _ => self.field.columns,
+        }
     }
 }
 
@@ -79,14 +83,14 @@ fn rank(word: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows::Table;
     use super::*;
 
     fn sorted(spec: &str) -> Vec<usize> {
         let text = r#"{"seq":1,"now":0,"rows":[["main","RUNNING",5,null],["main","PENDING",9,20],["gpu","PENDING",9,10]]}"#;
-        let table: Table<'_> = serde_json::from_str(text).expect("an answer");
+        let mut rows = Rows::default();
+        super::super::rows::read(text.as_bytes(), |_, cells| rows.push(cells)).expect("an answer");
         let columns = [JobColumn::Partition, JobColumn::State, JobColumn::Priority, JobColumn::StartTime];
-        order(&table.rows, &Places::of(&columns), &parse(spec).expect("keys"))
+        order(&rows, &Places::of(&columns), &parse(spec).expect("keys"))
     }
 
     #[test]

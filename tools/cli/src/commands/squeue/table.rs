@@ -23,7 +23,8 @@ pub const OPTIONS: &[Opt] = &[
     Opt::new(Some('n'), "name", Takes::Value("NAMES"), "only jobs of these names"),
     Opt::new(Some('h'), "noheader", Takes::Nothing, "no line with the columns' names"),
     Opt::refused(None, "noconvert", Takes::Nothing),
-    Opt::new(Some('w'), "nodelist", Takes::Value("NODES"), "only jobs that run on these nodes").or(&["node", "nodes"]),
+    Opt::new(Some('w'), "nodelist", Takes::Value("NODES"), "only jobs that run on these nodes")
+        .or(&["node", "nodes"]),
     Opt::new(Some('p'), "partition", Takes::Value("NAMES"), "only jobs in these partitions"),
     Opt::refused(Some('P'), "priority", Takes::Nothing),
     Opt::new(Some('q'), "qos", Takes::Value("NAMES"), "only jobs of these qualities of service"),

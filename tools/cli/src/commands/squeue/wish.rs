@@ -18,8 +18,26 @@ const START: &str = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R";
 
 /// States that Slurm has and Daybook's jobs are never in.
 const FOREIGN_STATES: &[&str] = &[
-    "CONFIGURING", "CF", "RESIZING", "RS", "RESV_DEL_HOLD", "RD", "REQUEUE_FED", "RF", "REQUEUE_HOLD", "RH", "REVOKED",
-    "RV", "SIGNALING", "SI", "SPECIAL_EXIT", "SE", "STAGE_OUT", "SO", "STOPPED", "ST",
+    "CONFIGURING",
+    "CF",
+    "RESIZING",
+    "RS",
+    "RESV_DEL_HOLD",
+    "RD",
+    "REQUEUE_FED",
+    "RF",
+    "REQUEUE_HOLD",
+    "RH",
+    "REVOKED",
+    "RV",
+    "SIGNALING",
+    "SI",
+    "SPECIAL_EXIT",
+    "SE",
+    "STAGE_OUT",
+    "SO",
+    "STOPPED",
+    "ST",
 ];
 /// The list in the message of a state that does not exist.
 const VALID_STATES: &str = "PENDING,RUNNING,SUSPENDED,COMPLETED,CANCELLED,FAILED,TIMEOUT,NODE_FAIL,PREEMPTED,BOOT_FAIL,\
@@ -101,7 +119,8 @@ pub fn read(options: &[Given]) -> Result<Wish, u8> {
     wish.nothing |= nothing;
     if start {
         filter.states = vec![JobState::Pending];
-        (format, sort) = (Some(Format::Letters(START.to_string())), Some(sort.unwrap_or_else(|| "S".to_string())));
+        (format, sort) =
+            (Some(Format::Letters(START.to_string())), Some(sort.unwrap_or_else(|| "S".to_string())));
     }
     let format = format.unwrap_or_else(|| Format::Letters(if long { LONG } else { DEFAULT }.to_string()));
     wish.layout = layout(&format);

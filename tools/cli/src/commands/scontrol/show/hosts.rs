@@ -11,7 +11,8 @@ const VARIABLES: [&str; 2] = ["SLURM_JOB_NODELIST", "SLURM_NODELIST"];
 
 /// One name a line; without an argument those of the job that this runs in.
 pub fn names(list: Option<&str>) -> u8 {
-    let from_job = || VARIABLES.iter().find_map(|name| std::env::var(name).ok().filter(|list| !list.is_empty()));
+    let from_job =
+        || VARIABLES.iter().find_map(|name| std::env::var(name).ok().filter(|list| !list.is_empty()));
     let Some(list) = list.map(str::to_string).or_else(from_job) else {
         say::error("scontrol", "host list is empty");
         return 0;
@@ -72,7 +73,9 @@ fn fold(names: &[String]) -> String {
         let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let digits = &name[prefix.len()..];
         match groups.last_mut() {
-            Some((last, numbers)) if *last == prefix && !digits.is_empty() && !numbers.is_empty() => numbers.push(digits),
+            Some((last, numbers)) if *last == prefix && !digits.is_empty() && !numbers.is_empty() => {
+                numbers.push(digits)
+            }
             _ if digits.is_empty() => groups.push((name, Vec::new())),
             _ => groups.push((prefix, vec![digits])),
         }

@@ -37,7 +37,9 @@ pub fn show(flags: Flags, id: Option<&str>) -> u8 {
             1
         }
         Ok((jobs, _)) if jobs.is_empty() => {
-            say::print("No jobs in the system\n");
+            if !flags.quiet {
+                say::print("No jobs in the system\n");
+            }
             0
         }
         Ok((jobs, defaults)) => {
@@ -74,7 +76,8 @@ fn ask(wanted: Option<&JobSelector>) -> Result<(Vec<JobView>, MemoryDefaults), C
         let cluster: ClusterConfigured = client.get("/v1/cluster")?;
         defaults.cluster = cluster.parameters.default_memory;
         let partitions = cluster.partitions.into_iter();
-        defaults.by_partition = partitions.filter_map(|partition| Some((partition.name, partition.default_memory?))).collect();
+        defaults.by_partition =
+            partitions.filter_map(|partition| Some((partition.name, partition.default_memory?))).collect();
     }
     Ok((jobs, defaults))
 }

@@ -11,9 +11,7 @@ fn check(job: &JobView, flags: Flags, expected: Expect) {
 }
 
 fn on_two_nodes() -> Value {
-    let share = |node: &str, cpus: &str, memory: u32, tasks: u32| {
-        json!({ "node": node, "cpus": cpus, "memory": memory, "tasks": tasks })
-    };
+    let share = |node: &str, cpus: &str, memory: u32, tasks: u32| json!({ "node": node, "cpus": cpus, "memory": memory, "tasks": tasks });
     json!({
         "priority": 3079, "ended": sample::at("01:48:29"), "time_limit": { "minutes": 5 },
         "nodes": [share("node01", "0-2", 1500, 3), share("node02", "0", 500, 1)], "node_list": "node[01-02]",
@@ -25,7 +23,10 @@ fn on_two_nodes() -> Value {
 
 #[test]
 fn a_running_job_with_gpus() {
-    check(&sample::job(391, json!({})), Flags::default(), expect![[r#"
+    check(
+        &sample::job(391, json!({})),
+        Flags::default(),
+        expect![[r#"
         JobId=391 JobName=gpurun
            UserId=alice(1001) GroupId=alice(1001) MCS_label=N/A
            Priority=2922 Nice=0 Account=ml QOS=normal
@@ -57,12 +58,16 @@ fn a_running_job_with_gpus() {
            TresPerNode=gres:gpu:2
            
 
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_running_job_on_two_nodes() {
-    check(&sample::job(392, on_two_nodes()), Flags::default(), expect![[r#"
+    check(
+        &sample::job(392, on_two_nodes()),
+        Flags::default(),
+        expect![[r#"
         JobId=392 JobName=multi
            UserId=alice(1001) GroupId=alice(1001) MCS_label=N/A
            Priority=3079 Nice=0 Account=ml QOS=normal
@@ -92,7 +97,8 @@ fn a_running_job_on_two_nodes() {
            Power=
            
 
-    "#]]);
+    "#]],
+    );
 }
 
 /// The lines of `text` that hold one of these words.
@@ -126,9 +132,13 @@ fn details_show_what_it_has_on_each_node() {
 #[test]
 fn one_line_holds_everything() {
     let flags = Flags { one_line: true, ..Flags::default() };
-    check(&sample::job(391, json!({})), flags, expect![[r#"
+    check(
+        &sample::job(391, json!({})),
+        flags,
+        expect![[r#"
         JobId=391 JobName=gpurun UserId=alice(1001) GroupId=alice(1001) MCS_label=N/A Priority=2922 Nice=0 Account=ml QOS=normal JobState=RUNNING Reason=None Dependency=(null) Requeue=1 Restarts=0 BatchFlag=1 Reboot=0 ExitCode=0:0 RunTime=00:00:02 TimeLimit=00:20:00 TimeMin=N/A SubmitTime=2026-12-02T01:43:27 EligibleTime=2026-12-02T01:43:27 AccrueTime=2026-12-02T01:43:27 StartTime=2026-12-02T01:43:29 EndTime=2026-12-02T02:03:29 Deadline=N/A PreemptEligibleTime=2026-12-02T01:43:29 PreemptTime=None SuspendTime=None SecsPreSuspend=0 LastSchedEval=2026-12-02T01:43:29 Scheduler=Main Partition=main AllocNode:Sid=localhost:7002 ReqNodeList=(null) ExcNodeList=(null) NodeList=gpu01 BatchHost=gpu01 NumNodes=1 NumCPUs=2 NumTasks=1 CPUs/Task=2 ReqB:S:C:T=0:0:*:* TRES=cpu=2,mem=1000M,node=1,billing=2,gres/gpu=2 Socks/Node=* NtasksPerN:B:S:C=0:0:*:* CoreSpec=* MinCPUsNode=2 MinMemoryCPU=500M MinTmpDiskNode=0 Features=(null) DelayBoot=00:00:00 OverSubscribe=OK Contiguous=0 Licenses=(null) Network=(null) Command=(null) WorkDir=/home/alice Comment=hi  StdErr=/home/alice/slurm-391.out StdIn=/dev/null StdOut=/home/alice/slurm-391.out Power= TresPerNode=gres:gpu:2 
-    "#]]);
+    "#]],
+    );
 }
 
 fn waiting(over: Value) -> JobView {
@@ -160,17 +170,28 @@ fn a_waiting_array_has_its_tasks_and_no_node() {
     .assert_eq(&lines_of(
         &job,
         Flags::default(),
-        &["JobId=", "JobState", "SubmitTime", "StartTime", "NodeList=", "NumNodes", "TRES=", "Preempt", "BatchHost"],
+        &[
+            "JobId=",
+            "JobState",
+            "SubmitTime",
+            "StartTime",
+            "NodeList=",
+            "NumNodes",
+            "TRES=",
+            "Preempt",
+            "BatchHost",
+        ],
     ));
 }
 
 #[test]
 fn one_waiting_task_is_a_number() {
-    let job = waiting(json!({ "tasks_waiting": "3", "spec": { "array": { "tasks": "1-3", "running_max": 2 } } }));
+    let job =
+        waiting(json!({ "tasks_waiting": "3", "spec": { "array": { "tasks": "1-3", "running_max": 2 } } }));
     expect![[r#"
         (lines)
         JobId=13 ArrayJobId=13 ArrayTaskId=3 ArrayTaskThrottle=2 JobName=gpurun"#]]
-        .assert_eq(&lines_of(&job, Flags::default(), &["JobId="]));
+    .assert_eq(&lines_of(&job, Flags::default(), &["JobId="]));
 }
 
 #[test]
@@ -179,7 +200,7 @@ fn a_planned_start_gives_the_times() {
     expect![[r#"
         (lines)
            StartTime=2026-12-02T09:03:00 EndTime=2026-12-02T09:23:00 Deadline=N/A"#]]
-        .assert_eq(&lines_of(&job, Flags::default(), &["StartTime"]));
+    .assert_eq(&lines_of(&job, Flags::default(), &["StartTime"]));
 }
 
 #[test]
@@ -188,7 +209,7 @@ fn the_reason_is_one_word() {
     expect![[r#"
         (lines)
            JobState=PENDING Reason=ReqNodeNotAvail,_UnavailableNodes:node02 Dependency=(null)"#]]
-        .assert_eq(&lines_of(&job, Flags::default(), &["JobState"]));
+    .assert_eq(&lines_of(&job, Flags::default(), &["JobState"]));
 }
 
 #[test]
@@ -213,22 +234,35 @@ fn the_request_shows_as_it_was_made() {
     .assert_eq(&lines_of(
         &job,
         Flags::default(),
-        &["ReqNodeList", "NumNodes", "Socks", "MinCPUs", "Features", "OverSub", "Command", "TresPer", "Comment"],
+        &[
+            "ReqNodeList",
+            "NumNodes",
+            "Socks",
+            "MinCPUs",
+            "Features",
+            "OverSub",
+            "Command",
+            "TresPer",
+            "Comment",
+        ],
     ));
 }
 
 #[test]
 fn memory_that_was_not_asked_for_is_the_default() {
     let job = waiting(json!({ "spec": { "request": { "memory": null } } }));
-    let by_partition = BTreeMap::from([("main".to_string(), MemoryRequest::PerCpu(daybook_schemas::Mebibytes(500)))]);
+    let by_partition =
+        BTreeMap::from([("main".to_string(), MemoryRequest::PerCpu(daybook_schemas::Mebibytes(500)))]);
     let defaults = MemoryDefaults { by_partition, cluster: None };
     let line = |defaults: &MemoryDefaults| {
         lines_with(&text(&job, defaults, Flags::default(), &sample::instants()), &["MinMemory"])
     };
     expect![[r#"
         (lines)
-           MinCPUsNode=2 MinMemoryCPU=500M MinTmpDiskNode=0"#]].assert_eq(&line(&defaults));
+           MinCPUsNode=2 MinMemoryCPU=500M MinTmpDiskNode=0"#]]
+    .assert_eq(&line(&defaults));
     expect![[r#"
         (lines)
-           MinCPUsNode=2 MinMemoryNode=0 MinTmpDiskNode=0"#]].assert_eq(&line(&MemoryDefaults::default()));
+           MinCPUsNode=2 MinMemoryNode=0 MinTmpDiskNode=0"#]]
+    .assert_eq(&line(&MemoryDefaults::default()));
 }

@@ -41,7 +41,7 @@ pub fn show(flags: Flags, names: Option<&str>) -> u8 {
     if flags.json {
         return json::print("nodes", &nodes).max(exit);
     }
-    if nodes.is_empty() && wanted.is_none() {
+    if nodes.is_empty() && wanted.is_none() && !flags.quiet {
         out.push_str("No nodes in the system\n");
     }
     let instants = Instants::from_environment();
@@ -66,7 +66,8 @@ fn text(node: &NodeView, flags: Flags, instants: &Instants) -> String {
         node.allocated.cpus,
         cpus = definition.cpus
     ));
-    let features = if definition.features.is_empty() { "(null)".into() } else { definition.features.join(",") };
+    let features =
+        if definition.features.is_empty() { "(null)".into() } else { definition.features.join(",") };
     record.line(format!("AvailableFeatures={features}"));
     record.line(format!("ActiveFeatures={features}"));
     record.line(format!("Gres={}", gres::configured(node)));

@@ -40,8 +40,10 @@ fn a_drained_node_says_why() {
 fn details_show_the_gpus_in_use() {
     let flags = Flags { details: 1, ..Flags::default() };
     let text = shown(&sample::nodes()[1], flags);
-    let lines: Vec<&str> =
-        text.lines().filter(|line| line.contains("Gres") || line.contains("TRES") || line.contains("State")).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("Gres") || line.contains("TRES") || line.contains("State"))
+        .collect();
     expect![[r#"
         (lines)
            Gres=gpu:a100:4

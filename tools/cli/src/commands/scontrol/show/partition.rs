@@ -17,7 +17,8 @@ const CALL: &str = "slurm_load_partitions error";
 
 /// Shows one partition, or all that are not hidden (with `-a` all).
 pub fn show(flags: Flags, name: Option<&str>) -> u8 {
-    let asked = Client::connect().map_err(CallError::from).and_then(|mut client| client.get("/v1/partitions"));
+    let asked =
+        Client::connect().map_err(CallError::from).and_then(|mut client| client.get("/v1/partitions"));
     let mut partitions: Vec<PartitionView> = match asked {
         Ok(partitions) => partitions,
         Err(error) => return json::report(CALL, &error),
@@ -35,7 +36,9 @@ pub fn show(flags: Flags, name: Option<&str>) -> u8 {
             1
         }
         (None, true) => {
-            say::print("No partitions in the system\n");
+            if !flags.quiet {
+                say::print("No partitions in the system\n");
+            }
             0
         }
         _ => {
@@ -50,7 +53,11 @@ fn text(partition: &PartitionView, flags: Flags) -> String {
     let definition = &partition.definition;
     let mut record = Record::new(flags);
     record.add(format!("PartitionName={}", definition.name));
-    record.line(format!("AllowGroups={} {} AllowQos=ALL", listed(&definition.allow_groups), accounts(definition)));
+    record.line(format!(
+        "AllowGroups={} {} AllowQos=ALL",
+        listed(&definition.allow_groups),
+        accounts(definition)
+    ));
     record.line(format!("AllocNodes=ALL Default={} QoS=N/A", yes_no(definition.default)));
     record.line(format!(
         "DefaultTime={} DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden={}",
@@ -63,7 +70,8 @@ fn text(partition: &PartitionView, flags: Flags) -> String {
         format_time_limit(definition.max_time),
         definition.min_nodes
     ));
-    let nodes = daybook_schemas::grammar::hostlist::compress(definition.nodes.iter().map(|name| name.as_str()));
+    let nodes =
+        daybook_schemas::grammar::hostlist::compress(definition.nodes.iter().map(|name| name.as_str()));
     record.line(format!("Nodes={}", or_null(&nodes)));
     record.line(format!(
         "PriorityJobFactor={} PriorityTier={} RootOnly={} ReqResv=NO OverSubscribe={}",
@@ -113,7 +121,9 @@ fn default_memory(memory: Option<MemoryRequest>) -> (String, String) {
         None => (none(), "DefMemPerNode=UNLIMITED".to_string()),
         Some(MemoryRequest::PerNode(each)) => (none(), format!("DefMemPerNode={each}")),
         Some(MemoryRequest::PerCpu(each)) => (none(), format!("DefMemPerCPU={each}")),
-        Some(MemoryRequest::PerGpu(each)) => (format!("DefMemPerGPU={each}"), "DefMemPerNode=UNLIMITED".to_string()),
+        Some(MemoryRequest::PerGpu(each)) => {
+            (format!("DefMemPerGPU={each}"), "DefMemPerNode=UNLIMITED".to_string())
+        }
     }
 }
 

@@ -7,7 +7,8 @@ use crate::commands::sample;
 
 #[test]
 fn a_partition_shows_its_limits() {
-    let texts: Vec<String> = sample::partitions().iter().map(|partition| text(partition, Flags::default())).collect();
+    let texts: Vec<String> =
+        sample::partitions().iter().map(|partition| text(partition, Flags::default())).collect();
     expect![[r#"
         PartitionName=main
            AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL
