@@ -1,6 +1,8 @@
 //! `kill -9` of the daemon at arbitrary moments: nothing acknowledged is lost, nothing runs twice.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use daybook_tests::{Cluster, TWO_NODES, wait_until};
@@ -36,31 +38,16 @@ fn one_round(seed: u64, jobs: usize) {
     std::fs::create_dir_all(&runs).expect("a directory");
     let mut moments = Moments(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let mut expected: BTreeMap<u32, &str> = BTreeMap::new();
-    let submitter = |count: usize, first: usize| {
-        // Each job leaves one line in a file of its own id; every fifth fails.
-        let mut children = Vec::new();
-        for number in first..first + count {
-            let code = if number % 5 == 0 { 1 } else { 0 };
-            let script = format!("--wrap=echo run >> {}/$SLURM_JOB_ID; exit {code}", runs.display());
-            let child = cluster
-                .command("sbatch", &["--parsable", "-o", "/dev/null", "--gres=gpu:1", "-p", "gpu", &script])
-                .stdout(std::process::Stdio::piped())
-                .stderr(std::process::Stdio::piped())
-                .spawn()
-                .expect("sbatch");
-            children.push((code, child));
-        }
-        children
-    };
     let mut children = Vec::new();
     let mut submitted = 0;
     let mut pending_kill = false;
     while submitted < jobs {
-        children.extend(submitter(20, submitted));
+        children.extend(submit(&cluster, submitted..submitted + 20));
         submitted += 20;
         if pending_kill {
             std::thread::sleep(moments.next_ms(120));
-            cluster_kill_and_start(&mut cluster);
+            cluster.kill();
+            cluster.start();
         }
         pending_kill = !pending_kill;
         for (code, child) in children.drain(..) {
@@ -85,7 +72,16 @@ fn one_round(seed: u64, jobs: usize) {
     cluster.verify();
 }
 
-fn cluster_kill_and_start(cluster: &mut Cluster) {
-    cluster.kill();
-    cluster.start();
+/// Starts a submission for each number: the job leaves one line in a file of its own id; every fifth fails.
+fn submit(cluster: &Cluster, numbers: Range<usize>) -> Vec<(i32, Child)> {
+    let runs = cluster.work().join("runs");
+    let one = |number: usize| {
+        let code = i32::from(number.is_multiple_of(5));
+        let script = format!("--wrap=echo run >> {}/$SLURM_JOB_ID; exit {code}", runs.display());
+        let mut command = cluster
+            .command("sbatch", &["--parsable", "-o", "/dev/null", "--gres=gpu:1", "-p", "gpu", &script]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        (code, command.spawn().expect("sbatch"))
+    };
+    numbers.map(one).collect()
 }

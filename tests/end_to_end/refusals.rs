@@ -24,7 +24,9 @@ fn what_no_node_could_ever_give_is_refused() {
         let answer = refused(&cluster, &arguments);
         assert_eq!(answer.code, 1);
         assert!(
-            answer.err.ends_with("Batch job submission failed: Requested node configuration is not available\n"),
+            answer
+                .err
+                .ends_with("Batch job submission failed: Requested node configuration is not available\n"),
             "{answer:?}"
         );
     }
@@ -59,17 +61,21 @@ fn scripts_that_are_none_are_refused_before_anything_is_sent() {
     }
     let end = cluster.api("GET", "/v1/ping", &serde_json::Value::Null).1["end"].clone();
     assert_eq!(refused(&cluster, &["plain.txt"]).code, 1);
-    assert_eq!(cluster.api("GET", "/v1/ping", &serde_json::Value::Null).1["end"], end, "nothing was appended");
+    assert_eq!(
+        cluster.api("GET", "/v1/ping", &serde_json::Value::Null).1["end"],
+        end,
+        "nothing was appended"
+    );
 }
 
 #[test]
 fn options_that_are_unknown_malformed_or_not_there_yet_are_refused_by_name() {
     let cluster = Cluster::started();
     let answer = refused(&cluster, &["--nosuch=1", "--wrap=true"]);
-    assert_eq!((answer.code, answer.err.as_str()), (
-        255,
-        "sbatch: unrecognized option '--nosuch=1'\nTry \"sbatch --help\" for more information\n"
-    ));
+    assert_eq!(
+        (answer.code, answer.err.as_str()),
+        (255, "sbatch: unrecognized option '--nosuch=1'\nTry \"sbatch --help\" for more information\n")
+    );
     assert_eq!(refused(&cluster, &["-t", "abc", "--wrap=true"]).code, 255);
     assert_eq!(refused(&cluster, &["-n", "0", "--wrap=true"]).code, 1);
     let answer = refused(&cluster, &["--reservation=x", "--wrap=true"]);
@@ -93,7 +99,12 @@ fn a_script_from_standard_input_runs() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("sbatch");
-    child.stdin.take().expect("piped").write_all(b"#!/bin/sh\n#SBATCH -J fromstdin\necho in\n").expect("written");
+    child
+        .stdin
+        .take()
+        .expect("piped")
+        .write_all(b"#!/bin/sh\n#SBATCH -J fromstdin\necho in\n")
+        .expect("written");
     let answer = Answer::from(child.wait_with_output().expect("ends"));
     let job: u32 = answer.ok().trim().parse().expect("an id");
     assert_eq!(cluster.wait_ended(job), "COMPLETED");
@@ -114,7 +125,10 @@ fn the_api_answers_nonsense_with_an_error() {
         for method in methods.as_object().expect("methods").keys() {
             let path = path.replace("{id}", "1");
             let (status, _) = cluster.api(&method.to_uppercase(), &path, &serde_json::Value::Null);
-            assert!(status != 405 && (status != 404 || path.contains("/jobs/1")), "{method} {path}: {status}");
+            assert!(
+                status != 405 && (status != 404 || path.contains("/jobs/1")),
+                "{method} {path}: {status}"
+            );
         }
     }
 }

@@ -46,9 +46,25 @@ fn a_full_disk_refuses_clearly_and_goes_on_when_there_is_room() {
     fill(&disk.0.join("filler"));
     let mut refused = 0;
     let mut accepted = Vec::new();
-    for number in 0..40 {
-        let script = format!("--wrap=true {}", "x".repeat(20_000 + number));
-        let answer = cluster.run("sbatch", &["--parsable", "--hold", &script]);
+    for number in 0..100u64 {
+        // A megabyte that neither compresses nor is in the log already; written elsewhere, this disk is full.
+        let mut state = number + 1;
+        let mut body = b"#!/bin/sh\n#".to_vec();
+        while body.len() < 1 << 20 {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            body.extend(format!("{state:016x}").bytes());
+        }
+        let mut child = cluster
+            .command("sbatch", &["--parsable", "--hold"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("sbatch");
+        let _ = std::io::Write::write_all(&mut child.stdin.take().expect("piped"), &body);
+        let answer = daybook_tests::Answer::from(child.wait_with_output().expect("ends"));
         match answer.code {
             0 => accepted.push(answer.out.trim().parse::<u32>().expect("an id")),
             _ => {

@@ -45,9 +45,6 @@ pub fn parse_selector(text: &str) -> Result<JobSelector, InvalidJobIdText> {
     Ok(JobSelector { job, tasks })
 }
 
-#[doc(hidden)]
-pub use parse_selector as parse;
-
 /// Reads a job id that may have a step behind it.
 pub fn parse_step_selector(text: &str) -> Result<JobStepSelector, InvalidJobIdText> {
     let invalid = || InvalidJobIdText(text.to_string());

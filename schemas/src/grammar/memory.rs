@@ -30,9 +30,6 @@ pub fn parse_mebibytes(text: &str) -> Result<Mebibytes, InvalidMemory> {
     mebibytes.filter(|&mebibytes| mebibytes <= MEBIBYTES_MAX).map(Mebibytes).ok_or_else(invalid)
 }
 
-#[doc(hidden)]
-pub use parse_mebibytes as parse;
-
 /// As Slurm shows memory: in the largest unit in which it is a whole or a half number (`500M`, `16000M`, `62.50G`,
 /// `1G`, `2T`); `0` without a unit.
 pub fn format_mebibytes(amount: Mebibytes) -> String {

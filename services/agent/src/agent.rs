@@ -175,7 +175,10 @@ impl Agent {
                 Found::Supervised(intent, claim) => {
                     tracing::info!(%run, "taken up again");
                     let order = &intent.order;
-                    self.runs.insert(run, Local::Running(Wish { wish: order.wish, signals: order.signals.clone() }));
+                    self.runs.insert(
+                        run,
+                        Local::Running(Wish { wish: order.wish, signals: order.signals.clone() }),
+                    );
                     self.watch_adopted(run, claim);
                 }
                 Found::Unclaimed(intent) => {

@@ -60,7 +60,8 @@ impl Directories {
         let mut spool = config.spool_dir.clone();
         make(&spool, 0o711)?;
         if config.allow_other_users && !others_may_pass(&spool) {
-            let fallback = Path::new(SPOOL_FALLBACK).join(BlobHash::of(spool.as_os_str().as_encoded_bytes()).0);
+            let fallback =
+                Path::new(SPOOL_FALLBACK).join(BlobHash::of(spool.as_os_str().as_encoded_bytes()).0);
             tracing::warn!(
                 spool = %spool.display(),
                 fallback = %fallback.display(),
@@ -86,7 +87,9 @@ impl Directories {
     pub(crate) fn scan(&self) -> Vec<(RunId, Found)> {
         let mut found = Vec::new();
         for entry in std::fs::read_dir(&self.runs).into_iter().flatten().flatten() {
-            let Some(run) = entry.file_name().to_str().and_then(|name| name.parse::<RunId>().ok()) else { continue };
+            let Some(run) = entry.file_name().to_str().and_then(|name| name.parse::<RunId>().ok()) else {
+                continue;
+            };
             match read_json::<Intent>(&entry.path(), ORDER) {
                 Ok(Some(intent)) => found.push((run, self.judge(run, intent))),
                 Ok(None) => self.remove(run),
@@ -105,7 +108,8 @@ impl Directories {
         if let Ok(Some(exit)) = read_json::<Exit>(&directory, EXIT) {
             return Found::Ended(exit);
         }
-        let lost = |message: &str| Found::Lost { last_evidence: self.evidence(run), message: message.to_string() };
+        let lost =
+            |message: &str| Found::Lost { last_evidence: self.evidence(run), message: message.to_string() };
         if intent.boot_id != self.boot_id {
             return lost("the machine was restarted while it ran");
         }
@@ -149,7 +153,10 @@ impl Directories {
         let environment = blob(log, &order.spec.environment, "environment").await?;
         let uid = order.spec.user.uid;
         if !config.allow_other_users && uid != nix::unistd::geteuid().as_raw() {
-            return Err(format!("daybookd runs without root and cannot start jobs of user {}", order.spec.user.name));
+            return Err(format!(
+                "daybookd runs without root and cannot start jobs of user {}",
+                order.spec.user.name
+            ));
         }
         let (directory, job) = (self.run(order.run), self.job(order.run));
         let intent = Intent {
@@ -165,8 +172,11 @@ impl Directories {
             let directory = directory.clone();
             move || prepare(&directory, &job, &intent, &script, &environment, owner)
         });
-        made.await.map_err(|error| error.to_string())?.map_err(|error| format!("{}: {error}", directory.display()))?;
-        let log_file = OpenOptions::new().create(true).append(true).mode(0o600).open(directory.join("supervisor.log"));
+        made.await
+            .map_err(|error| error.to_string())?
+            .map_err(|error| format!("{}: {error}", directory.display()))?;
+        let log_file =
+            OpenOptions::new().create(true).append(true).mode(0o600).open(directory.join("supervisor.log"));
         Command::new(&config.supervisor_binary)
             .arg(&directory)
             .current_dir("/")
@@ -198,7 +208,9 @@ impl Directories {
     fn kill_rest(&self, run: RunId) {
         let Some(started) = self.started(run) else { return };
         for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+                continue;
+            };
             let pid = nix::unistd::Pid::from_raw(pid);
             if nix::unistd::getsid(Some(pid)).is_ok_and(|session| session.as_raw() == started.pid) {
                 let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL);
@@ -213,7 +225,8 @@ impl Directories {
             tracing::error!(%run, %error, "the run's supervisor cannot be told");
             return;
         }
-        let control = OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(directory.join(CONTROL));
+        let control =
+            OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(directory.join(CONTROL));
         // Nobody listens yet or any more: a supervisor reads the wish when it begins.
         if let Ok(mut control) = control {
             let _ = control.write_all(b"!");
@@ -238,7 +251,8 @@ impl Directories {
 /// Whether every directory on the way can be passed by everybody.
 fn others_may_pass(path: &Path) -> bool {
     path.ancestors().all(|part| {
-        std::fs::metadata(part).map_or(true, |found| !found.is_dir() || found.permissions().mode() & 0o001 != 0)
+        std::fs::metadata(part)
+            .map_or(true, |found| !found.is_dir() || found.permissions().mode() & 0o001 != 0)
     })
 }
 

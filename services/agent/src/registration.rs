@@ -11,7 +11,8 @@ use crate::agent::AgentConfig;
 /// The registration: the declared hardware, less the GPUs whose device file is not there.
 pub(crate) fn registration(config: &AgentConfig) -> NodeRegistered {
     let node = &config.node;
-    let is_there = |gpu: &&GpuDevice| node.simulated || gpu.file.as_ref().is_none_or(|file| Path::new(file).exists());
+    let is_there =
+        |gpu: &&GpuDevice| node.simulated || gpu.file.as_ref().is_none_or(|file| Path::new(file).exists());
     let gpus: Vec<GpuDevice> = node.gpus.iter().filter(is_there).cloned().collect();
     if gpus.len() < node.gpus.len() {
         tracing::warn!(

@@ -93,7 +93,14 @@ impl Report {
             RunWish::Run | RunWish::Cancel | RunWish::Release => EndCause::Cancelled,
         };
         let run = order.run;
-        let body = RunEnded { run, node: node.clone(), cause, exit: ExitStatus::default(), message: None, usage: None };
+        let body = RunEnded {
+            run,
+            node: node.clone(),
+            cause,
+            exit: ExitStatus::default(),
+            message: None,
+            usage: None,
+        };
         let over = event(node, format!("{run}/ended"), now, body);
         Report { events: vec![over, Report::release_event(node, run, now)], ends: Some(run) }
     }
@@ -107,7 +114,14 @@ impl Report {
     pub(crate) fn simulated(node: &NodeName, order: &RunOrder, end: UtcMicros, cause: EndCause) -> Report {
         let run = order.run;
         let started = RunStarted { run, node: node.clone(), pid: None };
-        let ended = RunEnded { run, node: node.clone(), cause, exit: ExitStatus::default(), message: None, usage: None };
+        let ended = RunEnded {
+            run,
+            node: node.clone(),
+            cause,
+            exit: ExitStatus::default(),
+            message: None,
+            usage: None,
+        };
         let events = vec![
             event(node, format!("{run}/started"), order.allocated_at, started),
             event(node, format!("{run}/ended"), end, ended),
@@ -123,7 +137,12 @@ pub(crate) struct Reporter {
 }
 
 impl Reporter {
-    pub(crate) fn start(node: NodeName, log: LogHandle, clock: Arc<dyn Clock>, news: mpsc::Sender<News>) -> Reporter {
+    pub(crate) fn start(
+        node: NodeName,
+        log: LogHandle,
+        clock: Arc<dyn Clock>,
+        news: mpsc::Sender<News>,
+    ) -> Reporter {
         let (reports, waiting) = mpsc::channel(WAITING_MAX);
         let worker = Worker { node, log, clock, news, troubled: false };
         tokio::spawn(worker.run(waiting));
@@ -150,7 +169,8 @@ impl Worker {
         let mut batch = Vec::with_capacity(BATCH_MAX);
         while reports.recv_many(&mut batch, BATCH_MAX).await > 0 {
             let together = std::mem::take(&mut batch);
-            let events: Vec<Event> = together.iter().flat_map(|report| report.events.iter().cloned()).collect();
+            let events: Vec<Event> =
+                together.iter().flat_map(|report| report.events.iter().cloned()).collect();
             match self.append(without_repeats(events)).await {
                 Some(seq) => self.tell(&together, seq).await,
                 // Something of it is in the log already (after a restart): one by one, so that the rest gets there.
@@ -206,7 +226,8 @@ impl Worker {
     async fn append(&mut self, events: Vec<Event>) -> Option<Seq> {
         let mut pause = BACKOFF[0];
         loop {
-            let draft = Draft { subject: Subject::Node(self.node.clone()), expect: None, events: events.clone() };
+            let draft =
+                Draft { subject: Subject::Node(self.node.clone()), expect: None, events: events.clone() };
             match self.log.append(Append { stream: Stream::State, draft, blobs: Vec::new() }).await {
                 Ok(appended) => {
                     if std::mem::take(&mut self.troubled) {

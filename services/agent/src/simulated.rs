@@ -74,7 +74,8 @@ impl Simulated {
 
 async fn declared(log: &LogHandle, order: &RunOrder) -> Option<Duration> {
     let environment = log.blob(&order.spec.environment).await.ok().flatten()?;
-    let entry = environment.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(DECLARED_SECONDS))?;
+    let entry =
+        environment.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(DECLARED_SECONDS))?;
     let seconds: f64 = std::str::from_utf8(entry).ok()?.trim().parse().ok()?;
     Duration::try_from_secs_f64(seconds).ok()
 }

@@ -51,7 +51,7 @@ pub(crate) fn mebibytes(pair: &Pair, min: u64, findings: &mut Findings) -> Optio
     if plain {
         return number(pair, min, MEBIBYTES_MAX, findings).map(Mebibytes);
     }
-    let remedy = match memory::parse(&pair.value) {
+    let remedy = match memory::parse_mebibytes(&pair.value) {
         Ok(amount) => format!("it is counted in MiB, without a unit: {}={amount}", pair.key),
         Err(_) => format!("expected a whole number of MiB, such as {}=16000", pair.key),
     };

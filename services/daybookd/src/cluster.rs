@@ -99,7 +99,8 @@ fn check_roles(asked: Option<&[String]>) -> Result<(), String> {
     if let Some(unknown) = asked.iter().find(|role| !ROLES.contains(&role.as_str()) && *role != "all") {
         return Err(format!("--roles: \"{unknown}\" is no role; the roles are {}", ROLES.join(", ")));
     }
-    let has_all = asked.iter().any(|role| role == "all") || ROLES.iter().all(|role| asked.iter().any(|one| one == role));
+    let has_all = asked.iter().any(|role| role == "all")
+        || ROLES.iter().all(|role| asked.iter().any(|one| one == role));
     match has_all {
         true => Ok(()),
         false => Err(format!(
@@ -113,7 +114,9 @@ fn check_roles(asked: Option<&[String]>) -> Result<(), String> {
 fn check_log(log: &str) -> Result<(), String> {
     match log {
         "embedded" => Ok(()),
-        _ if log.starts_with("nats://") => Err(format!("--log {log}: the NATS log is not supported yet; use embedded")),
+        _ if log.starts_with("nats://") => {
+            Err(format!("--log {log}: the NATS log is not supported yet; use embedded"))
+        }
         _ => Err(format!("--log {log}: unknown; use embedded")),
     }
 }
@@ -121,7 +124,10 @@ fn check_log(log: &str) -> Result<(), String> {
 /// Reads the configuration, and says everything that is wrong with it.
 fn configure(directory: &Path) -> Result<Configuration, String> {
     if !directory.is_dir() {
-        return Err(format!("--config {}: no such directory; make it, empty if this machine is all there is", directory.display()));
+        return Err(format!(
+            "--config {}: no such directory; make it, empty if this machine is all there is",
+            directory.display()
+        ));
     }
     let loaded = daybook_config::load(directory, &LocalMachine);
     for diagnostic in &loaded.diagnostics {
@@ -131,7 +137,10 @@ fn configure(directory: &Path) -> Result<Configuration, String> {
         }
     }
     loaded.configuration.ok_or_else(|| {
-        format!("the configuration in {0} has errors (above); \"daybook check {0}\" shows them too", directory.display())
+        format!(
+            "the configuration in {0} has errors (above); \"daybook check {0}\" shows them too",
+            directory.display()
+        )
     })
 }
 
@@ -198,7 +207,9 @@ fn nodes_served(cluster: &ClusterConfigured) -> Vec<NodeDefinition> {
     let is_here = |node: &&NodeDefinition| {
         let names = [node.hostname.as_str(), node.address.as_str()];
         node.simulated
-            || names.iter().any(|name| *name == here || *name == short || *name == "localhost" || name.starts_with("127."))
+            || names.iter().any(|name| {
+                *name == here || *name == short || *name == "localhost" || name.starts_with("127.")
+            })
     };
     let served: Vec<NodeDefinition> = cluster.nodes.iter().filter(is_here).cloned().collect();
     if served.len() < cluster.nodes.len() {

@@ -12,7 +12,11 @@ use clap::{Parser, Subcommand};
 
 /// Daybook's daemon.
 #[derive(Parser)]
-#[command(name = "daybookd", version, about = "Daybook's daemon: scheduler, agents and ledger over one event log")]
+#[command(
+    name = "daybookd",
+    version,
+    about = "Daybook's daemon: scheduler, agents and ledger over one event log"
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -61,6 +65,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .with_env_filter(
             tracing_subscriber::EnvFilter::try_from_env("DAYBOOK_LOG")
                 .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info")),

@@ -36,7 +36,8 @@ pub fn load(path: &Path) -> Cluster {
 
 /// Writes a snapshot beside the old one, syncs it, and puts it in the old one's place.
 pub fn save(path: &Path, cluster: &Cluster) -> Result<(), String> {
-    let fault = |error: &dyn std::fmt::Display| format!("the snapshot {} is not written: {error}", path.display());
+    let fault =
+        |error: &dyn std::fmt::Display| format!("the snapshot {} is not written: {error}", path.display());
     let temporary = path.with_extension("new");
     let file = File::create(&temporary).map_err(|error| fault(&error))?;
     let mut out = BufWriter::with_capacity(1 << 16, file);

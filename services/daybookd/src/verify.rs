@@ -76,7 +76,10 @@ async fn check_model(log: &EmbeddedLog, paths: &Paths) -> Result<Model, String> 
     let snapshot = snapshots::load(&paths.snapshot());
     let mut cluster = Cluster::new();
     loop {
-        let commits = log.read(Stream::State, cluster.position().next(), BATCH).await.map_err(|error| error.to_string())?;
+        let commits = log
+            .read(Stream::State, cluster.position().next(), BATCH)
+            .await
+            .map_err(|error| error.to_string())?;
         if commits.is_empty() {
             break;
         }
@@ -88,7 +91,11 @@ async fn check_model(log: &EmbeddedLog, paths: &Paths) -> Result<Model, String> 
         }
         cluster.sanity_check().map_err(|violations| {
             let first = violations.first().map(ToString::to_string).unwrap_or_default();
-            format!("at commit {}: {} invariants are broken; the first: {first}", cluster.position(), violations.len())
+            format!(
+                "at commit {}: {} invariants are broken; the first: {first}",
+                cluster.position(),
+                violations.len()
+            )
         })?;
     }
     Ok(Model { end: cluster.position(), void_allocations: cluster.void_allocations() })
@@ -98,6 +105,8 @@ fn compare(folded: &Cluster, snapshot: &Cluster) -> Result<(), String> {
     let hash = |cluster| daybook_model::state_hash(cluster).map_err(|error| error.to_string());
     match hash(folded)? == hash(snapshot)? {
         true => Ok(()),
-        false => Err(format!("the snapshot at commit {} is not the state of the log there", folded.position())),
+        false => {
+            Err(format!("the snapshot at commit {} is not the state of the log there", folded.position()))
+        }
     }
 }

@@ -120,7 +120,9 @@ impl Worker {
             }
             let cluster = match self.live.at_least(self.appended, PATIENCE).await {
                 Ok(cluster) => cluster,
-                Err(error) => return refuse_all(batch, ApiError::new(ErrorCode::NotReady, error.to_string())),
+                Err(error) => {
+                    return refuse_all(batch, ApiError::new(ErrorCode::NotReady, error.to_string()));
+                }
             };
             let (accepted, plans) = self.decide(&cluster, batch);
             batch = accepted;
@@ -181,7 +183,8 @@ impl Worker {
 
     /// The outcome of a request that was appended before.
     async fn recall(&self, seq: Seq, waiting: &Waiting) -> Result<Outcome, ApiError> {
-        let commits = self.log.read(Stream::State, seq, 1).await.map_err(|error| unavailable(&error.to_string()))?;
+        let commits =
+            self.log.read(Stream::State, seq, 1).await.map_err(|error| unavailable(&error.to_string()))?;
         let id = event_id(&waiting.request_id, 0);
         let event = commits.first().and_then(|commit| commit.events.iter().find(|event| event.id == id));
         let job = event.and_then(|event| match &event.body {

@@ -38,7 +38,8 @@ pub(crate) struct Refused(pub(crate) ApiError);
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.0.code.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let status =
+            StatusCode::from_u16(self.0.code.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         (status, Json(self.0)).into_response()
     }
 }
@@ -126,7 +127,8 @@ async fn submit(
     let request = Request::Submission(Box::new(submission));
     let outcome = gateway.ask(peer, request_id, request, vec![script, environment]).await?;
     let job = outcome.decided.job.ok_or_else(|| {
-        ApiError::new(ErrorCode::InvalidRequest, "Invalid request id").detail("it was used for another kind of request")
+        ApiError::new(ErrorCode::InvalidRequest, "Invalid request id")
+            .detail("it was used for another kind of request")
     })?;
     let cluster = gateway.live.now().configured().map(|configured| configured.cluster_name.clone());
     Ok(Json(SubmitAnswer { job, cluster: cluster.unwrap_or_default(), seq: outcome.seq }))

@@ -202,6 +202,7 @@ fn refusal(error: QueryError) -> ApiError {
     let code = match &error {
         QueryError::Backwards => ErrorCode::InvalidRequest,
         QueryError::TooMany => ErrorCode::TooLarge,
+        QueryError::Ledger(LedgerError::Storage { .. }) => ErrorCode::NotReady,
         QueryError::Ledger(_) => ErrorCode::Internal,
     };
     ApiError::new(code, error.to_string())
@@ -231,10 +232,9 @@ async fn follow(book: &Arc<Book>, log: &dyn EventLog, publish: &watch::Sender<Pr
     let mut position = publish.borrow().position;
     let mut retry = RETRY_MIN;
     loop {
-        let (trouble, rows_failed) = match log.read(Stream::State, position.next(), POST_COMMITS).await {
+        match log.read(Stream::State, position.next(), POST_COMMITS).await {
             Ok(commits) if commits.is_empty() => {
                 log.wait_past(Stream::State, position).await.ok()?;
-                continue;
             }
             Ok(commits) => match post(book, commits).await {
                 Ok(posted) => {
@@ -244,28 +244,43 @@ async fn follow(book: &Arc<Book>, log: &dyn EventLog, publish: &watch::Sender<Pr
                         return posted.refused;
                     }
                     retry = RETRY_MIN;
-                    continue;
                 }
-                Err(error) => (error.to_string(), true),
+                Err(error) => position = come_back(book, error, publish, &mut retry).await,
             },
             Err(ReadError::Unavailable(why)) => {
+                wait(why, publish, &mut retry).await;
                 // Where the log is closed for good, this says so.
                 log.wait_past(Stream::State, Seq(position.0.saturating_sub(1))).await.ok()?;
-                (why, false)
             }
             Err(error) => return Some(error.to_string()),
-        };
-        tracing::warn!(%trouble, "the ledger waits");
-        publish.send_modify(|progress| progress.trouble = Some(trouble));
-        tokio::time::sleep(retry).await;
-        retry = (retry * 2).min(RETRY_MAX);
-        let again = book.clone();
-        // Rows whose write failed may be there or not: the cursor beside them says.
-        if rows_failed && let Ok(at) = blocking(move || again.reopen().and_then(|()| again.position())).await
-        {
-            position = at;
         }
     }
+}
+
+/// After a failed write: opens the rows again, as often as it takes. Where they are then: what failed to be written may be
+/// there or not, the cursor beside it says.
+async fn come_back(
+    book: &Arc<Book>,
+    mut error: LedgerError,
+    publish: &watch::Sender<Progress>,
+    retry: &mut Duration,
+) -> Seq {
+    loop {
+        wait(error.to_string(), publish, retry).await;
+        let again = book.clone();
+        match blocking(move || again.reopen().and_then(|()| again.position())).await {
+            Ok(position) => return position,
+            Err(still) => error = still,
+        }
+    }
+}
+
+/// Waits a while with something that may pass, and lets those who ask know.
+async fn wait(trouble: String, publish: &watch::Sender<Progress>, retry: &mut Duration) {
+    tracing::warn!(%trouble, "the ledger waits");
+    publish.send_modify(|progress| progress.trouble = Some(trouble));
+    tokio::time::sleep(*retry).await;
+    *retry = (*retry * 2).min(RETRY_MAX);
 }
 
 /// How far a batch was posted, and why no further.

@@ -245,13 +245,16 @@ fn check_node(
     Ok(())
 }
 
-/// What runs had of a node in an installed time: from, to, CPUs, MiB; by begin.
+/// What a run had of a node: from, to (`None`: still), CPUs, MiB.
+type Given = (i64, Option<i64>, u32, u64);
+
+/// What runs had of a node in an installed time, by begin.
 fn shares_of(
     view: &View<'_>,
     node: &NodeName,
     row: Option<&NodeRow>,
     installed: Window,
-) -> Result<Vec<(i64, Option<i64>, u32, u64)>, LedgerError> {
+) -> Result<Vec<Given>, LedgerError> {
     let mut shares = Vec::new();
     let until = keys::node_at(node, installed.to.saturating_add(1));
     for entry in view.scan(SHARE_INTERVALS, &keys::node_at(node, installed.from), Some(until))? {

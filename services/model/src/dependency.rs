@@ -133,6 +133,7 @@ fn one_notation(cluster: &Cluster, state: &DependencyState) -> String {
         None if cluster.arrays.contains_key(&other) => "_*".to_string(),
         None => String::new(),
     };
-    let delay = if condition.delay_minutes > 0 { format!("+{}", condition.delay_minutes) } else { String::new() };
+    let delay =
+        if condition.delay_minutes > 0 { format!("+{}", condition.delay_minutes) } else { String::new() };
     format!("{word}:{other}{task}{delay}({outcome})")
 }

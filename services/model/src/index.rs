@@ -124,12 +124,8 @@ impl Cluster {
 
     /// Moves the clock of the state forward: what was delayed until now is ready.
     pub(crate) fn advance_time(&mut self, time: UtcMicros) {
-        let due: Vec<JobId> = self
-            .delayed
-            .iter()
-            .take_while(|(begin, _)| *begin <= time)
-            .map(|(_, job)| *job)
-            .collect();
+        let due: Vec<JobId> =
+            self.delayed.iter().take_while(|(begin, _)| *begin <= time).map(|(_, job)| *job).collect();
         let due: Vec<Arc<Job>> = due.iter().filter_map(|id| self.jobs.get(id).cloned()).collect();
         due.iter().for_each(|job| self.unindex(job));
         self.time = time;

@@ -83,7 +83,7 @@ impl Node {
 
     /// CPUs not given away.
     pub fn cpus_free(&self) -> u32 {
-        self.definition.cpus - self.cpus_allocated.len() as u32
+        self.definition.cpus.saturating_sub(self.cpus_allocated.len() as u32)
     }
 
     /// Memory not given away.

@@ -48,7 +48,8 @@ impl Cluster {
                     }
                 }
             }
-            if (&cpus, &gpus, memory) != (&node.cpus_allocated, &node.gpus_allocated, node.memory_allocated.0) {
+            if (&cpus, &gpus, memory) != (&node.cpus_allocated, &node.gpus_allocated, node.memory_allocated.0)
+            {
                 found.push(Violation(format!("node {name} has not given away what its runs hold")));
             }
         }
@@ -63,10 +64,10 @@ impl Cluster {
                 }
             }
             let job = self.jobs.get(&id.job);
-            if !job.is_some_and(|job| job.run == Some(*id)) {
+            if job.is_none_or(|job| job.run != Some(*id)) {
                 found.push(Violation(format!("run {id} is not its job's present run")));
             }
-            if run.end.is_none() && !job.is_some_and(|job| job.state == JobState::Running) {
+            if run.end.is_none() && job.is_none_or(|job| job.state != JobState::Running) {
                 found.push(Violation(format!("run {id} goes on, but its job does not run")));
             }
             if run.held_on.is_empty() {
@@ -96,7 +97,8 @@ impl Cluster {
     /// Every task is waiting, running, back in the queue, or over; the records are counted.
     fn check_arrays(&self, found: &mut Vec<Violation>) {
         for (id, array) in &self.arrays {
-            let records = self.jobs.values().filter(|job| job.task.map_or(job.id, |task| task.array_job) == *id);
+            let records =
+                self.jobs.values().filter(|job| job.task.map_or(job.id, |task| task.array_job) == *id);
             if records.count() != array.records as usize {
                 found.push(Violation(format!("array {id} does not count its records")));
             }

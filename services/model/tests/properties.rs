@@ -16,7 +16,10 @@ fn folded(commits: &[Commit]) -> Cluster {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    proptest::collection::vec((0u8..18, any::<u16>(), any::<u16>()).prop_map(|(kind, a, b)| Step { kind, a, b }), 1..120)
+    proptest::collection::vec(
+        (0u8..18, any::<u16>(), any::<u16>()).prop_map(|(kind, a, b)| Step { kind, a, b }),
+        1..120,
+    )
 }
 
 proptest! {

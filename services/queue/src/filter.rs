@@ -13,7 +13,8 @@ pub fn matches(cluster: &Cluster, job: &Job, filter: &JobFilter) -> bool {
         false => filter.states.contains(&state) || filter.states.contains(&job.state),
     };
     state_is_meant
-        && (filter.jobs.is_empty() || filter.jobs.iter().any(|selector| names(job, selector.job, &selector.tasks)))
+        && (filter.jobs.is_empty()
+            || filter.jobs.iter().any(|selector| names(job, selector.job, &selector.tasks)))
         && (filter.uids.is_empty() || filter.uids.contains(&job.spec.user.uid))
         && listed(&filter.partitions, &job.partition)
         && listed(&filter.accounts, &job.account)
@@ -29,7 +30,8 @@ fn names(job: &Job, id: JobId, tasks: &Option<daybook_schemas::grammar::index_se
         (None, None) => job.id == id,
         (Some(tasks), Some(task)) => task.array_job == id && tasks.contains(task.task),
         (Some(tasks), None) => {
-            job.id == id && job.tasks_waiting.as_ref().is_some_and(|waiting| !waiting.intersection(tasks).is_empty())
+            job.id == id
+                && job.tasks_waiting.as_ref().is_some_and(|waiting| !waiting.intersection(tasks).is_empty())
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use daybook_model::{Cluster, Job};
+use daybook_schemas::Mebibytes;
 use daybook_schemas::job::{GpuScope, MemoryRequest, ResourceRequest};
 use daybook_schemas::run::RunNode;
-use daybook_schemas::Mebibytes;
 
 /// What a job has, or would get at least.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -39,7 +39,8 @@ struct Refused(ApiError);
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.0.code.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let status =
+            StatusCode::from_u16(self.0.code.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         (status, Json(self.0)).into_response()
     }
 }
@@ -76,7 +77,8 @@ fn unknown_job() -> Refused {
 fn records(cluster: &Cluster, id: JobId) -> Vec<Arc<Job>> {
     let mut found: Vec<Arc<Job>> = cluster.jobs().get(&id).cloned().into_iter().collect();
     if let Some(array) = cluster.arrays().get(&id) {
-        let tasks = array.started.iter().filter_map(|task| array.task_job_id(task)).filter(|task| *task != id);
+        let tasks =
+            array.started.iter().filter_map(|task| array.task_job_id(task)).filter(|task| *task != id);
         found.extend(tasks.filter_map(|task| cluster.jobs().get(&task).cloned()));
     }
     found
@@ -132,7 +134,8 @@ async fn wait(
     }
     let patience = Duration::from_secs(parameters.timeout_seconds.unwrap_or(60).min(WAIT_SECONDS_MAX));
     let mut snapshots = queue.live.subscribe();
-    let ended = tokio::time::timeout(patience, snapshots.wait_for(|cluster| outcome(cluster, id).is_some())).await;
+    let ended =
+        tokio::time::timeout(patience, snapshots.wait_for(|cluster| outcome(cluster, id).is_some())).await;
     Ok(Json(match ended {
         Ok(Ok(cluster)) => JobWaitAnswer { ended: true, exit_code: outcome(&cluster, id).unwrap_or(0) },
         _ => JobWaitAnswer { ended: false, exit_code: 0 },

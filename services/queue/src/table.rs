@@ -9,16 +9,21 @@ use serde_json::Value;
 
 use crate::filter::matches;
 use crate::resources::{Counts, gpu_notation, memory_request};
-use crate::views::{end_or_limit, expand, held_nodes, limit_minutes, node_list, run_seconds, std_out};
+use crate::views::{
+    end_or_limit, expand, held_nodes, limit_minutes, node_list, run_seconds, shown_reason, std_out,
+};
 
 /// The table that a query asks for, at `now`.
 pub fn job_table(cluster: &Cluster, query: &JobQuery, now: UtcMicros) -> JobTable {
-    let mut jobs: Vec<&Job> = candidates(cluster, query).filter(|job| matches(cluster, job, &query.filter)).collect();
+    let mut jobs: Vec<&Job> =
+        candidates(cluster, query).filter(|job| matches(cluster, job, &query.filter)).collect();
     jobs.sort_by_cached_key(|job| order(cluster, job));
     let mut rows = Vec::with_capacity(jobs.len());
     for job in jobs {
         match (&job.tasks_waiting, query.expand_arrays) {
-            (Some(tasks), true) => rows.extend(tasks.iter().map(|task| row(cluster, job, Some(task), query, now))),
+            (Some(tasks), true) => {
+                rows.extend(tasks.iter().map(|task| row(cluster, job, Some(task), query, now)))
+            }
             _ => rows.push(row(cluster, job, None, query, now)),
         }
     }
@@ -98,7 +103,7 @@ fn cell(
         JobColumn::Partition => text(&job.partition),
         JobColumn::Qos => text(&job.qos),
         JobColumn::State => text(cluster.shown_state(job).word()),
-        JobColumn::Reason => text(job.shown_reason(now).word()),
+        JobColumn::Reason => text(shown_reason(cluster, job, now).word()),
         JobColumn::ReasonDetail => text(&job.reason_detail),
         JobColumn::Priority => job.shown_priority().into(),
         JobColumn::Nice => job.nice.into(),
@@ -185,7 +190,7 @@ fn task_notation(cluster: &Cluster, job: &Job, task: Option<u32>) -> Option<Stri
 fn min_memory(cluster: &Cluster, job: &Job) -> String {
     match memory_request(cluster, job) {
         Some(MemoryRequest::PerNode(each) | MemoryRequest::PerCpu(each) | MemoryRequest::PerGpu(each)) => {
-            format!("{each}M")
+            daybook_schemas::grammar::memory::format_mebibytes(each)
         }
         None => "0".to_string(),
     }

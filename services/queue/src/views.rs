@@ -2,12 +2,12 @@
 
 use daybook_model::{Cluster, Job, Node, dependency_notation};
 use daybook_schemas::api::{JobView, NodeView, PartitionView, ResourceCounts};
-use daybook_schemas::grammar::output_pattern::{self, PatternValues};
 use daybook_schemas::grammar::hostlist;
-use daybook_schemas::job::{JobState, TimeLimit};
+use daybook_schemas::grammar::output_pattern::{self, PatternValues};
+use daybook_schemas::job::{JobState, Reason, TimeLimit};
 use daybook_schemas::node::{GpuDevice, PartitionDefinition};
 use daybook_schemas::run::RunNode;
-use daybook_schemas::{GpuUuid, UtcMicros};
+use daybook_schemas::{GpuUuid, Mebibytes, UtcMicros};
 
 use crate::resources::Counts;
 
@@ -21,7 +21,7 @@ pub fn job_view(cluster: &Cluster, job: &Job, now: UtcMicros) -> JobView {
         array: job.task,
         tasks_waiting: job.tasks_waiting.clone(),
         state: cluster.shown_state(job),
-        reason: job.shown_reason(now),
+        reason: shown_reason(cluster, job, now),
         reason_detail: job.reason_detail.to_string(),
         priority: job.shown_priority(),
         submitted: job.submitted,
@@ -63,6 +63,32 @@ fn current_spec(job: &Job) -> daybook_schemas::job::JobSpec {
     spec
 }
 
+/// Why a job waits. The planner records `Priority` only where it replaces another reason: a ready job without one
+/// waits behind those of its partition that wait for resources.
+pub(crate) fn shown_reason(cluster: &Cluster, job: &Job, now: UtcMicros) -> Reason {
+    let reason = job.shown_reason(now);
+    // As in Slurm, what is over shows no reason that was about waiting.
+    if job.state == JobState::Cancelled {
+        return Reason::None;
+    }
+    let waits_in_line = reason == Reason::None && job.state == JobState::Pending && job.is_ready();
+    if waits_in_line && is_behind_another(cluster, job) {
+        return Reason::Priority;
+    }
+    reason
+}
+
+/// Whether the first of its partition that is ready waits for resources, and is not this job itself. The queue's
+/// order puts it near the front, so few records are looked at.
+fn is_behind_another(cluster: &Cluster, job: &Job) -> bool {
+    const LOOKED_AT_MAX: usize = 64;
+    let key = cluster.pending_key(job);
+    let in_front = cluster.ready().iter().take(LOOKED_AT_MAX).take_while(|other| **other < key);
+    in_front
+        .filter_map(|other| cluster.jobs().get(&other.job))
+        .any(|other| other.partition == job.partition && other.reason == Reason::Resources)
+}
+
 /// What the job's present run holds, or its last run held.
 pub(crate) fn held_nodes<'a>(cluster: &'a Cluster, job: &'a Job) -> &'a [RunNode] {
     if job.state == JobState::Pending && cluster.shown_state(job) == JobState::Pending {
@@ -93,7 +119,9 @@ pub(crate) fn end_or_limit(cluster: &Cluster, job: &Job) -> Option<UtcMicros> {
 
 /// Whole seconds from the start to the end or now.
 pub(crate) fn run_seconds(cluster: &Cluster, job: &Job, now: UtcMicros) -> u64 {
-    let (Some(started), false) = (job.started, cluster.shown_state(job) == JobState::Pending) else { return 0 };
+    let (Some(started), false) = (job.started, cluster.shown_state(job) == JobState::Pending) else {
+        return 0;
+    };
     let end = if job.state == JobState::Running { now } else { job.ended.unwrap_or(now) };
     u64::try_from(end.seconds() - started.seconds()).unwrap_or(0)
 }
@@ -137,7 +165,7 @@ pub fn node_view(cluster: &Cluster, node: &Node) -> NodeView {
         reason_set_at: node.reason.as_ref().map(|reason| reason.at),
         allocated: ResourceCounts {
             cpus: node.cpus_allocated.len() as u32,
-            memory: node.memory_allocated,
+            memory: allocated_memory(cluster, node),
             gpus: node.gpus_allocated.len() as u32,
         },
         gpus_allocated: allocated_gpus(node),
@@ -149,10 +177,20 @@ pub fn node_view(cluster: &Cluster, node: &Node) -> NodeView {
             .collect(),
         registered_at: registration.map(|registration| registration.at),
         boot_id: registration.map(|registration| registration.boot_id.clone()),
-        agent_version: registration.map(|registration| registration.agent_version.clone()).unwrap_or_default(),
-        operating_system: registration.map(|registration| registration.operating_system.clone()).unwrap_or_default(),
+        agent_version: registration
+            .map(|registration| registration.agent_version.clone())
+            .unwrap_or_default(),
+        operating_system: registration
+            .map(|registration| registration.operating_system.clone())
+            .unwrap_or_default(),
         architecture: registration.map(|registration| registration.architecture.clone()).unwrap_or_default(),
     }
+}
+
+/// Memory given away; nothing where memory is not a consumed resource, as Slurm shows it.
+fn allocated_memory(cluster: &Cluster, node: &Node) -> Mebibytes {
+    let consumed = cluster.configured().is_some_and(|configured| configured.parameters.memory_is_consumed);
+    if consumed { node.memory_allocated } else { Mebibytes(0) }
 }
 
 fn allocated_gpus(node: &Node) -> Vec<GpuDevice> {

@@ -70,7 +70,8 @@ impl Daemon {
     /// Resident and proportional memory in KiB.
     pub fn memory_kib(&self) -> (u64, u64) {
         let read = |file: &str, field: &str| {
-            let text = std::fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).unwrap_or_default();
+            let text =
+                std::fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).unwrap_or_default();
             let line = text.lines().find(|line| line.starts_with(field)).map(str::to_string);
             line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or(0)
         };
@@ -79,9 +80,11 @@ impl Daemon {
 
     /// A connection to the API.
     pub async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, String> {
-        let stream = tokio::net::UnixStream::connect(self.socket()).await.map_err(|error| error.to_string())?;
-        let (sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
+        let stream =
+            tokio::net::UnixStream::connect(self.socket()).await.map_err(|error| error.to_string())?;
+        let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| error.to_string())?;
         tokio::spawn(connection);
         Ok(sender)
     }
@@ -97,7 +100,11 @@ impl Drop for Daemon {
 fn program(name: &str) -> Result<PathBuf, String> {
     let here = std::env::current_exe().map_err(|error| error.to_string())?;
     let path = here.with_file_name(name);
-    if path.is_file() { Ok(path) } else { Err(format!("{} is missing; build the workspace first", path.display())) }
+    if path.is_file() {
+        Ok(path)
+    } else {
+        Err(format!("{} is missing; build the workspace first", path.display()))
+    }
 }
 
 fn spawn(root: &Path) -> Result<Child, String> {
@@ -142,7 +149,8 @@ pub async fn post(sender: &mut SendRequest<Full<Bytes>>, path: &str, body: &Valu
 
 /// A submission as sbatch would send it, with an environment of the usual size.
 pub fn submission(script: &str, hold: bool) -> Value {
-    let environment: Vec<String> = (0..40).map(|number| format!("VARIABLE_{number}=a value of usual length")).collect();
+    let environment: Vec<String> =
+        (0..40).map(|number| format!("VARIABLE_{number}=a value of usual length")).collect();
     json!({
         "request_id": uuid::Uuid::new_v4().to_string(),
         "name": "bench",
@@ -159,7 +167,13 @@ pub fn submission(script: &str, hold: bool) -> Value {
 }
 
 /// Submits `count` jobs over `connections` connections at once.
-pub async fn submit_many(daemon: &Daemon, count: usize, connections: usize, script: &str, hold: bool) -> Result<(), String> {
+pub async fn submit_many(
+    daemon: &Daemon,
+    count: usize,
+    connections: usize,
+    script: &str,
+    hold: bool,
+) -> Result<(), String> {
     let mut tasks = Vec::new();
     for number in 0..connections {
         let mut sender = daemon.connect().await?;

@@ -14,7 +14,10 @@ use crate::baseline::Baseline;
 use crate::figures::{rate, rounded};
 
 pub fn measure(root: &Path, scale: usize, baseline: &Baseline) -> Result<Value, String> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
     let mut figures = Map::new();
     for (writers, count) in [(1, 20_000), (8, 40_000), (64, 160_000)] {
         let log = EmbeddedLog::open(&root.join(format!("log-{writers}")), OpenOptions::default());

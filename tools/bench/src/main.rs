@@ -35,7 +35,10 @@ const SECTIONS: [&str; 5] = ["baseline", "appends", "submissions", "jobs", "queu
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if let Some(unknown) = arguments.only.iter().find(|name| !SECTIONS.contains(&name.as_str())) {
-        eprintln!("daybook-bench: error: \"{unknown}\" is no section; the sections are {}", SECTIONS.join(", "));
+        eprintln!(
+            "daybook-bench: error: \"{unknown}\" is no section; the sections are {}",
+            SECTIONS.join(", ")
+        );
         return ExitCode::FAILURE;
     }
     match measure(&arguments) {

@@ -8,7 +8,10 @@ use crate::daemon::{Daemon, submit_many};
 use crate::figures::{milliseconds, percentiles};
 
 pub fn measure(root: &Path, scale: usize) -> Result<Value, String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
     let mut figures = Map::new();
     for pending in [10_000 / scale, 50_000 / scale] {
         let root = root.join(pending.to_string());

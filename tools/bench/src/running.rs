@@ -14,7 +14,10 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 pub fn measure(root: &Path, scale: usize, baseline: &Baseline) -> Result<Value, String> {
     let daemon = Daemon::start(root)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
     let count = 1000 / scale;
     let started = Instant::now();
     runtime.block_on(submit_many(&daemon, count, 16, "exec true", false))?;

@@ -19,7 +19,10 @@ pub fn measure(root: &Path, scale: usize, baseline: &Baseline) -> Result<Value, 
     }
     let processes = rate(count, started.elapsed());
 
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
     let count = 20_000 / scale;
     let started = Instant::now();
     runtime.block_on(submit_many(&daemon, count, 64, "true", true))?;

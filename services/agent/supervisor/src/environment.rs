@@ -17,10 +17,36 @@ pub fn batch_environment(intent: &Intent, submitted: &[u8]) -> Vec<Vec<u8>> {
         }
     }
     for (name, value) in job_variables(intent) {
-        variables.insert(name.into_bytes(), value.into_bytes());
+        // The submitter's own view of these is kept: `-D` changes where the script runs, not where it was submitted.
+        let is_submitters = matches!(name.as_str(), "SLURM_SUBMIT_DIR" | "SLURM_SUBMIT_HOST");
+        if !(is_submitters && variables.contains_key(name.as_bytes())) {
+            variables.insert(name.into_bytes(), value.into_bytes());
+        }
+    }
+    // `--export=NONE` leaves these out; a login would have them.
+    for (name, value) in login_variables(intent) {
+        variables.entry(name.as_bytes().to_vec()).or_insert(value.into_bytes());
     }
     let joined = variables.into_iter().map(|(name, value)| [name, b"=".to_vec(), value].concat());
     joined.collect()
+}
+
+/// What a login of the job's user would have at least.
+fn login_variables(intent: &Intent) -> Vec<(&'static str, String)> {
+    let user = &intent.order.spec.user;
+    let known = nix::unistd::User::from_uid(nix::unistd::Uid::from_raw(user.uid)).ok().flatten();
+    let home = known.as_ref().map_or_else(|| "/".to_string(), |known| known.dir.display().to_string());
+    let shell =
+        known.as_ref().map_or_else(|| "/bin/sh".to_string(), |known| known.shell.display().to_string());
+    let path = "/usr/local/bin:/usr/bin:/bin".to_string();
+    vec![
+        ("HOME", home),
+        ("LOGNAME", user.name.clone()),
+        ("PATH", path),
+        ("SHELL", shell),
+        ("TMPDIR", "/tmp".to_string()),
+        ("USER", user.name.clone()),
+    ]
 }
 
 /// The job's own variables.

@@ -17,7 +17,12 @@ pub enum Durability {
 }
 
 /// Writes a record beside its place and moves it in.
-pub fn write_json<T: Serialize>(directory: &Path, name: &str, record: &T, durability: Durability) -> io::Result<()> {
+pub fn write_json<T: Serialize>(
+    directory: &Path,
+    name: &str,
+    record: &T,
+    durability: Durability,
+) -> io::Result<()> {
     let bytes = serde_json::to_vec(record)?;
     let temporary = directory.join(format!("{name}.new"));
     let mut file = File::create(&temporary)?;

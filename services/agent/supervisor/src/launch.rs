@@ -33,7 +33,8 @@ pub struct Launch {
 impl Launch {
     /// Prepares; an error says what cannot be read or expressed.
     pub fn prepare(intent: Intent) -> Result<Launch, String> {
-        let submitted = std::fs::read(&intent.environment).map_err(|error| format!("{}: {error}", intent.environment))?;
+        let submitted =
+            std::fs::read(&intent.environment).map_err(|error| format!("{}: {error}", intent.environment))?;
         let text = |bytes: &[u8]| CString::new(bytes).map_err(|_| "a NUL byte in an argument".to_string());
         let spec = &intent.order.spec;
         let script = text(intent.script.as_bytes())?;
@@ -41,17 +42,28 @@ impl Launch {
         for argument in &spec.arguments {
             arguments.push(text(argument.as_bytes())?);
         }
-        let environment = batch_environment(&intent, &submitted).iter().map(|entry| text(entry)).collect::<Result<_, _>>()?;
+        let environment = batch_environment(&intent, &submitted)
+            .iter()
+            .map(|entry| text(entry))
+            .collect::<Result<_, _>>()?;
         let default = if intent.order.array.is_some() { "slurm-%A_%a.out" } else { "slurm-%j.out" };
         let stdout = output_path(&intent, spec.std_out.as_deref().unwrap_or(default));
-        let stderr = spec.std_err.as_deref().map(|pattern| output_path(&intent, pattern)).filter(|path| *path != stdout);
-        let stdin = spec.std_in.as_deref().map_or(PathBuf::from("/dev/null"), |pattern| output_path(&intent, pattern));
+        let stderr = spec
+            .std_err
+            .as_deref()
+            .map(|pattern| output_path(&intent, pattern))
+            .filter(|path| *path != stdout);
+        let stdin = spec
+            .std_in
+            .as_deref()
+            .map_or(PathBuf::from("/dev/null"), |pattern| output_path(&intent, pattern));
         Ok(Launch { script, arguments, environment, stdin, stdout, stderr, intent })
     }
 
     /// Forks and starts the script. `Ok` has its process id; `Err` says why there is none (the child has ended).
     pub fn start(&self) -> Result<Pid, String> {
-        let (report, told) = nix::unistd::pipe2(OFlag::O_CLOEXEC).map_err(|error| format!("pipe: {error}"))?;
+        let (report, told) =
+            nix::unistd::pipe2(OFlag::O_CLOEXEC).map_err(|error| format!("pipe: {error}"))?;
         // SAFETY: this process has one thread, so the child may allocate and call anything before it executes.
         match unsafe { fork() }.map_err(|error| format!("fork: {error}"))? {
             ForkResult::Child => {
@@ -88,12 +100,15 @@ impl Launch {
     fn set_up(&self) -> Result<(), String> {
         let spec = &self.intent.order.spec;
         setsid().map_err(|error| format!("setsid: {error}"))?;
-        sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(|error| format!("signals: {error}"))?;
+        sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)
+            .map_err(|error| format!("signals: {error}"))?;
         set_limits(spec);
         become_user(spec)?;
         umask(Mode::from_bits_truncate(spec.umask as libc::mode_t));
-        std::env::set_current_dir(&spec.work_dir).map_err(|error| format!("working directory {}: {error}", spec.work_dir))?;
-        let stdin = File::open(&self.stdin).map_err(|error| format!("standard input {}: {error}", self.stdin.display()))?;
+        std::env::set_current_dir(&spec.work_dir)
+            .map_err(|error| format!("working directory {}: {error}", spec.work_dir))?;
+        let stdin = File::open(&self.stdin)
+            .map_err(|error| format!("standard input {}: {error}", self.stdin.display()))?;
         let stdout = self.open_output(&self.stdout)?;
         let stderr = self.stderr.as_deref().map(|path| self.open_output(path)).transpose()?;
         replace(stdin, 0)?;
@@ -107,7 +122,8 @@ impl Launch {
 
     fn open_output(&self, path: &Path) -> Result<File, String> {
         let append = self.intent.order.spec.open_mode == OpenMode::Append || self.intent.order.run.start > 0;
-        let file = std::fs::OpenOptions::new().write(true).create(true).append(append).truncate(!append).open(path);
+        let file =
+            std::fs::OpenOptions::new().write(true).create(true).append(append).truncate(!append).open(path);
         file.map_err(|error| format!("output file {}: {error}", path.display()))
     }
 }
@@ -147,11 +163,14 @@ fn become_user(spec: &JobSpec) -> Result<(), String> {
     if !Uid::effective().is_root() {
         return match Uid::effective() == uid {
             true => Ok(()),
-            false => Err(format!("daybookd runs without root and cannot start jobs of user {}", spec.user.name)),
+            false => {
+                Err(format!("daybookd runs without root and cannot start jobs of user {}", spec.user.name))
+            }
         };
     }
     let name = CString::new(spec.user.name.as_str()).map_err(|_| "user name".to_string())?;
-    let known = nix::unistd::User::from_uid(uid).ok().flatten().is_some_and(|user| user.name == spec.user.name);
+    let known =
+        nix::unistd::User::from_uid(uid).ok().flatten().is_some_and(|user| user.name == spec.user.name);
     let groups = if known { initgroups(&name, gid) } else { setgroups(&[gid]) };
     groups.map_err(|error| format!("groups of {}: {error}", spec.user.name))?;
     setgid(gid).map_err(|error| format!("setgid {gid}: {error}"))?;
@@ -178,4 +197,3 @@ fn set_limits(spec: &JobSpec) {
         }
     }
 }
-

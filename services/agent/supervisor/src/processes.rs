@@ -27,7 +27,9 @@ fn fields(pid: i32) -> Option<Vec<String>> {
 pub fn descendants(of: i32) -> Vec<i32> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+            continue;
+        };
         if let Some(parent) = fields(pid).and_then(|fields| fields.get(1)?.parse().ok()) {
             children.entry(parent).or_default().push(pid);
         }

@@ -35,13 +35,14 @@ pub fn supervise(directory: &Path) -> Result<(), String> {
     let fault = |error: io::Error| format!("{}: {error}", directory.display());
     // Away from the daemon's session and terminal: it may be stopped, this goes on.
     let _ = nix::unistd::setsid();
-    let lock = OpenOptions::new().create(true).append(true).mode(0o600).open(directory.join(LOCK)).map_err(fault)?;
+    let lock =
+        OpenOptions::new().create(true).append(true).mode(0o600).open(directory.join(LOCK)).map_err(fault)?;
     let Ok(_held) = Flock::lock(lock, FlockArg::LockExclusiveNonblock) else { return Ok(()) };
     let Some(intent) = read_json::<Intent>(directory, ORDER).map_err(fault)? else { return Ok(()) };
     if intent.boot_id != boot_id() || !claim(directory).map_err(fault)? {
         return Ok(());
     }
-    let exit = Run::begin(directory, intent).and_then(Run::to_end).unwrap_or_else(|why| Exit {
+    let exit = Run::begin(directory, intent).and_then(Run::watch).unwrap_or_else(|why| Exit {
         at: now(),
         cause: EndCause::LaunchFailed,
         exit: LAUNCH_FAILED,
@@ -106,7 +107,8 @@ impl<'a> Run<'a> {
             .map_err(|error| format!("{CONTROL}: {error}"))?;
         let script = Launch::prepare(intent.clone())?.start()?;
         let started = Started { pid: script.as_raw(), at: now() };
-        write_json(directory, STARTED, &started, Durability::ProcessDeath).map_err(|error| format!("{STARTED}: {error}"))?;
+        write_json(directory, STARTED, &started, Durability::ProcessDeath)
+            .map_err(|error| format!("{STARTED}: {error}"))?;
         // The agent waits for this line: the script's process exists.
         let _ = io::stdout().write_all(b"started\n").and_then(|()| io::stdout().flush());
         Ok(Run {
@@ -122,12 +124,14 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn to_end(mut self) -> Result<Exit, String> {
+    fn watch(mut self) -> Result<Exit, String> {
         self.heed_wish();
         let status = loop {
             match waitpid(self.script, Some(WaitPidFlag::WNOHANG)) {
                 Ok(WaitStatus::Exited(_, code)) => break ExitStatus { code: code as u32, signal: 0 },
-                Ok(WaitStatus::Signaled(_, signal, _)) => break ExitStatus { code: 0, signal: signal as u32 },
+                Ok(WaitStatus::Signaled(_, signal, _)) => {
+                    break ExitStatus { code: 0, signal: signal as u32 };
+                }
                 Ok(_) => {}
                 Err(Errno::EINTR) => continue,
                 Err(error) => return Err(format!("wait: {error}")),

@@ -1,10 +1,10 @@
 use std::collections::BTreeSet;
 
 use daybook_model::{Cluster, Job};
+use daybook_schemas::Body;
 use daybook_schemas::api::{ApiError, CancelRequest, ErrorCode, JobFilter, JobSelector, Peer, TargetOutcome};
 use daybook_schemas::events::{JobCancelRequested, JobTarget};
 use daybook_schemas::job::JobState;
-use daybook_schemas::Body;
 
 use super::{Decided, invalid_job, selected};
 use crate::authority::{Authority, denied};
@@ -13,7 +13,12 @@ use crate::authority::{Authority, denied};
 pub(crate) struct Cancel(pub(crate) CancelRequest);
 
 impl Cancel {
-    pub(super) fn decide(&self, cluster: &Cluster, authority: &Authority, peer: Peer) -> (Decided, Vec<Body>) {
+    pub(super) fn decide(
+        &self,
+        cluster: &Cluster,
+        authority: &Authority,
+        peer: Peer,
+    ) -> (Decided, Vec<Body>) {
         let filter = &self.0.filter;
         let (mut targets, mut bodies) = (Vec::new(), Vec::new());
         for target in self.targets(cluster, authority, peer) {
@@ -108,7 +113,14 @@ fn runs_on(cluster: &Cluster, job: &Job, nodes: &[String]) -> bool {
     run.is_some_and(|run| run.nodes.iter().any(|share| nodes.iter().any(|name| name == share.node.as_str())))
 }
 
-/// Slurm names no error for what nobody restricts; asked for everything, it asks for a restriction.
+/// The most jobs that one request may name.
+const SELECTORS_MAX: usize = 10_000;
+
+/// A cancellation names something, and not more than can be handled at once.
 pub(crate) fn check_restricted(filter: &JobFilter) -> Result<(), ApiError> {
+    if filter.jobs.len() > SELECTORS_MAX {
+        return Err(ApiError::new(ErrorCode::TooLarge, "Invalid job id specified")
+            .detail(format!("a request may name at most {SELECTORS_MAX} jobs")));
+    }
     if *filter == JobFilter::default() { Err(invalid_job()) } else { Ok(()) }
 }

@@ -22,7 +22,12 @@ pub(crate) struct Action {
 }
 
 impl Action {
-    pub(super) fn decide(&self, cluster: &Cluster, authority: &Authority, peer: Peer) -> (Decided, Vec<Body>) {
+    pub(super) fn decide(
+        &self,
+        cluster: &Cluster,
+        authority: &Authority,
+        peer: Peer,
+    ) -> (Decided, Vec<Body>) {
         let (mut targets, mut bodies) = (Vec::new(), Vec::new());
         for target in &self.action.jobs {
             let error = match self.judge(cluster, authority, peer, target) {

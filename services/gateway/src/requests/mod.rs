@@ -7,7 +7,7 @@ mod submission;
 mod update;
 
 pub(crate) use cancel::{Cancel, check_restricted};
-pub(crate) use job_action::{ActionKind, Action};
+pub(crate) use job_action::{Action, ActionKind};
 pub(crate) use node_update::NodeUpdate;
 pub(crate) use submission::{Submission, check_payload};
 pub(crate) use update::Update;
@@ -43,7 +43,13 @@ pub(crate) type Decision = Result<(Decided, Vec<Body>), ApiError>;
 
 impl Request {
     /// Decides against a snapshot. Pure but for the machine's user database. `next_id` is the first free job id.
-    pub(crate) fn decide(&self, cluster: &Cluster, authority: &Authority, peer: Peer, next_id: JobId) -> Decision {
+    pub(crate) fn decide(
+        &self,
+        cluster: &Cluster,
+        authority: &Authority,
+        peer: Peer,
+        next_id: JobId,
+    ) -> Decision {
         match self {
             Request::Submission(request) => request.decide(cluster, next_id),
             Request::Cancel(request) => Ok(request.decide(cluster, authority, peer)),

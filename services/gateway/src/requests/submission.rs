@@ -33,7 +33,10 @@ impl Submission {
         let parameters = &configured.parameters;
         let partition = self.partition(cluster)?;
         check_request(&asked.request)?;
-        check_fits(cluster, &partition, &asked.request)?;
+        // As in Slurm a held job may ask for what is not there: it is looked at when it is released.
+        if !asked.hold {
+            check_fits(cluster, &partition, &asked.request)?;
+        }
         if parameters.enforce_partition_limits {
             check_limits(cluster, &partition, asked)?;
         }
@@ -112,27 +115,37 @@ impl Submission {
 
 /// What can be judged of a submission without the cluster: sizes and texts.
 pub(crate) fn check_payload(asked: &JobSubmission) -> Result<(), ApiError> {
-    let invalid = |what: String| Err(ApiError::new(ErrorCode::InvalidRequest, "Invalid job submission").detail(what));
+    let invalid =
+        |what: String| Err(ApiError::new(ErrorCode::InvalidRequest, "Invalid job submission").detail(what));
     if asked.script.0.is_empty() {
         return invalid("the batch script is empty".to_string());
     }
     if asked.script.0.len() > SCRIPT_BYTES_MAX {
-        return Err(ApiError::new(ErrorCode::TooLarge, "Pathname of a file, directory or other parameter too long")
-            .detail(format!(
-                "the batch script has {} bytes, at most {SCRIPT_BYTES_MAX} are accepted",
-                asked.script.0.len()
-            )));
+        return Err(ApiError::new(
+            ErrorCode::TooLarge,
+            "Pathname of a file, directory or other parameter too long",
+        )
+        .detail(format!(
+            "the batch script has {} bytes, at most {SCRIPT_BYTES_MAX} are accepted",
+            asked.script.0.len()
+        )));
     }
     let environment: usize = asked.environment.iter().map(|entry| entry.0.len() + 1).sum();
     if environment > ENVIRONMENT_BYTES_MAX {
-        return Err(ApiError::new(ErrorCode::TooLarge, "Pathname of a file, directory or other parameter too long")
-            .detail(format!("the environment has {environment} bytes, at most {ENVIRONMENT_BYTES_MAX} are accepted")));
+        return Err(ApiError::new(
+            ErrorCode::TooLarge,
+            "Pathname of a file, directory or other parameter too long",
+        )
+        .detail(format!(
+            "the environment has {environment} bytes, at most {ENVIRONMENT_BYTES_MAX} are accepted"
+        )));
     }
     if asked.environment.iter().any(|entry| entry.0.contains(&0) || !entry.0.contains(&b'=')) {
         return invalid("an environment entry has no = or has a NUL byte".to_string());
     }
     let texts = [Some(&asked.name), Some(&asked.work_dir), asked.std_in.as_ref(), asked.std_out.as_ref()];
-    let more = [asked.std_err.as_ref(), asked.comment.as_ref(), asked.command.as_ref(), Some(&asked.submit_host)];
+    let more =
+        [asked.std_err.as_ref(), asked.comment.as_ref(), asked.command.as_ref(), Some(&asked.submit_host)];
     let all = texts.into_iter().chain(more).flatten().chain(&asked.arguments);
     for text in all {
         if text.len() > TEXT_BYTES_MAX * 32 || text.contains('\0') {
@@ -186,7 +199,11 @@ fn unavailable_configuration() -> ApiError {
 }
 
 /// What no node of the partition could ever give is refused.
-pub(super) fn check_fits(cluster: &Cluster, partition: &str, request: &ResourceRequest) -> Result<(), ApiError> {
+pub(super) fn check_fits(
+    cluster: &Cluster,
+    partition: &str,
+    request: &ResourceRequest,
+) -> Result<(), ApiError> {
     could_ever_start(cluster, partition, request).map_err(|why| {
         let code = match why {
             Impossible::NoPartition(_) => ErrorCode::InvalidPartition,

@@ -54,7 +54,8 @@ impl Update {
         if change.partition.is_some() {
             check_partition(cluster, partition_name)?;
         }
-        let max_time = cluster.partition(partition_name).map_or(TimeLimit::Unlimited, |partition| partition.max_time);
+        let max_time =
+            cluster.partition(partition_name).map_or(TimeLimit::Unlimited, |partition| partition.max_time);
         if !is_administrator && change.time_limit.is_some_and(|limit| is_longer(limit, max_time)) {
             return Err(ApiError::new(
                 ErrorCode::InvalidTimeLimit,

@@ -12,7 +12,8 @@ use crate::node::{Node, NodeReason};
 /// Nodes keep their state and runs; those no longer named go, at the latest when their last run is released.
 pub(super) fn configured(cluster: &mut Cluster, data: &ClusterConfigured) {
     // Partition tiers are part of the queue's order: take the waiting records out under the old ones.
-    let waiting: Vec<Arc<Job>> = queued(cluster).iter().filter_map(|id| cluster.jobs.get(id).cloned()).collect();
+    let waiting: Vec<Arc<Job>> =
+        queued(cluster).iter().filter_map(|id| cluster.jobs.get(id).cloned()).collect();
     waiting.iter().for_each(|job| cluster.unindex(job));
     cluster.partitions = data
         .partitions
@@ -60,7 +61,12 @@ fn define(cluster: &mut Cluster, order: u32, definition: &NodeDefinition) {
     }
     let initial = definition.initial.as_ref();
     let reason = initial.filter(|initial| !initial.reason.is_empty()).map(|initial| {
-        Arc::new(NodeReason { text: initial.reason.clone(), by: "root".to_string(), uid: Some(0), at: cluster.time })
+        Arc::new(NodeReason {
+            text: initial.reason.clone(),
+            by: "root".to_string(),
+            uid: Some(0),
+            at: cluster.time,
+        })
     });
     let node = Node {
         order,

@@ -11,11 +11,11 @@ use daybook_schemas::orders::{RunWish, SignalOrder};
 use daybook_schemas::run::ExitStatus;
 
 use super::run::{Ending, finish, put_back};
+use crate::SIGNALS_MAX;
 use crate::array::ArrayState;
 use crate::cluster::Cluster;
 use crate::dependency::{DependencyState, Outcome};
 use crate::job::{Hold, Job};
-use crate::SIGNALS_MAX;
 
 /// The priority of the first job; each later one has less, so that equal jobs start in order of submission.
 const PRIORITY_FIRST: u32 = 4_294_901_760;

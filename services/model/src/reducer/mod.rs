@@ -107,7 +107,11 @@ impl Cluster {
     }
 
     /// Changes a node.
-    pub(crate) fn change_node(&mut self, name: &daybook_schemas::NodeName, change: impl FnOnce(&mut crate::Node)) {
+    pub(crate) fn change_node(
+        &mut self,
+        name: &daybook_schemas::NodeName,
+        change: impl FnOnce(&mut crate::Node),
+    ) {
         let position = self.position;
         if let Some(node) = self.nodes.get_mut(name) {
             let node = Arc::make_mut(node);

@@ -6,10 +6,10 @@ use daybook_schemas::orders::RunWish;
 use daybook_schemas::run::{EndCause, ExitStatus, RunNode};
 use daybook_schemas::{Event, JobId, Mebibytes, NodeName, RunId, UtcMicros};
 
+use crate::REQUEUE_DELAY_SECONDS;
 use crate::cluster::Cluster;
 use crate::job::{Hold, Job};
 use crate::run::{Run, RunEnd};
-use crate::REQUEUE_DELAY_SECONDS;
 
 pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
     if !is_valid(cluster, data) {
@@ -115,10 +115,12 @@ fn split_task(cluster: &mut Cluster, id: JobId, task: ArrayTaskId) -> bool {
         cluster.change_job(id, |job| {
             job.tasks_waiting = None;
             job.task = Some(task);
+            // It says who cancelled other tasks of the array.
+            job.cancelled_by = None;
         });
         return true;
     }
-    let split = Job { id, task: Some(task), tasks_waiting: None, ..Job::clone(&record) };
+    let split = Job { id, task: Some(task), tasks_waiting: None, cancelled_by: None, ..Job::clone(&record) };
     cluster.change_array(task.array_job, |array| array.records += 1);
     cluster.add_job(split);
     super::job::keep_tasks_waiting(cluster, task.array_job, remaining);
@@ -172,7 +174,8 @@ fn end_run(cluster: &mut Cluster, id: RunId, at: UtcMicros, cause: EndCause, exi
     });
     let Some(job) = cluster.jobs.get(&id.job).cloned() else { return };
     let back_hold = job.requeue_when_ended;
-    let back = job.cancelled_by.is_none() && (back_hold.is_some() || cause == EndCause::NodeFailed && job.requeue);
+    let back =
+        job.cancelled_by.is_none() && (back_hold.is_some() || cause == EndCause::NodeFailed && job.requeue);
     if back {
         put_back(cluster, id.job, at, back_hold == Some(true));
     } else {
@@ -222,7 +225,9 @@ fn final_state(cause: EndCause, exit: ExitStatus) -> Ending {
         EndCause::Cancelled | EndCause::Requeued => (JobState::Cancelled, Reason::None, clean),
         EndCause::LaunchFailed => (JobState::Failed, Reason::JobLaunchFailure, exit),
         EndCause::NodeFailed | EndCause::Lost => (JobState::NodeFail, Reason::NodeDown, clean),
-        EndCause::OutOfMemory => (JobState::OutOfMemory, Reason::NonZeroExitCode, ExitStatus { code: 0, signal: 125 }),
+        EndCause::OutOfMemory => {
+            (JobState::OutOfMemory, Reason::NonZeroExitCode, ExitStatus { code: 0, signal: 125 })
+        }
     };
     Ending { state, reason, exit }
 }
@@ -243,7 +248,11 @@ pub(super) fn finish(cluster: &mut Cluster, id: JobId, at: UtcMicros, ending: En
     if let Some((array, task)) = array_task(cluster, id) {
         cluster.change_array(array, |array| {
             array.running.remove(task);
-            if success { array.succeeded.insert(task) } else { array.failed.insert(task) };
+            if success {
+                array.succeeded.insert(task)
+            } else {
+                array.failed.insert(task)
+            };
         });
         cluster.reconsider_dependents(array);
     }
@@ -252,7 +261,9 @@ pub(super) fn finish(cluster: &mut Cluster, id: JobId, at: UtcMicros, ending: En
 }
 
 pub(super) fn node_released(cluster: &mut Cluster, data: &RunNodeReleased) {
-    let Some(run) = cluster.runs.get(&data.run).filter(|run| run.held_on.contains(&data.node)) else { return };
+    let Some(run) = cluster.runs.get(&data.run).filter(|run| run.held_on.contains(&data.node)) else {
+        return;
+    };
     if run.end.is_none() {
         // A node let go of a run of which no end was told: the end is where the node says so.
         end_run(cluster, data.run, cluster.time, EndCause::Lost, ExitStatus::default());

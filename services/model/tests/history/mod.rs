@@ -54,7 +54,7 @@ impl History {
     /// A job that there is, or (seldom) one that there is not.
     fn some_job(&self, number: u16) -> JobId {
         let known: Vec<JobId> = self.cluster.jobs().keys().copied().collect();
-        match known.is_empty() || number % 17 == 0 {
+        match known.is_empty() || number.is_multiple_of(17) {
             true => JobId(u32::from(number) + 1000),
             false => known[usize::from(number) % known.len()],
         }
@@ -68,7 +68,9 @@ impl History {
     fn target(&self, a: u16, b: u16) -> JobTarget {
         let job = self.some_job(a);
         let array = self.cluster.arrays().get(&job);
-        let tasks = array.filter(|_| b % 2 == 0).map(|_| [u32::from(b) % 5, u32::from(b) % 3].into_iter().collect());
+        let tasks = array
+            .filter(|_| b.is_multiple_of(2))
+            .map(|_| [u32::from(b) % 5, u32::from(b) % 3].into_iter().collect());
         JobTarget { job, tasks }
     }
 
@@ -82,7 +84,7 @@ impl History {
             9 => self.release(a),
             10 => {
                 let target = self.target(a, b);
-                let signal = (b % 5 == 0).then_some(10);
+                let signal = (b.is_multiple_of(5)).then_some(10);
                 self.jobs(JobCancelRequested { target, uid: 7, signal, batch: true });
             }
             11 => {
@@ -95,13 +97,14 @@ impl History {
             }
             13 => {
                 let job = self.some_job(a);
-                self.jobs(JobRequeued { job, hold: b % 3 == 0 });
+                self.jobs(JobRequeued { job, hold: b.is_multiple_of(3) });
             }
             14 => self.update(a, b),
             15 => self.node_update(a, b),
             16 => {
                 let job = self.some_job(a);
-                let data = JobFinished { job, state: JobState::Cancelled, reason: Reason::DependencyNeverSatisfied };
+                let data =
+                    JobFinished { job, state: JobState::Cancelled, reason: Reason::DependencyNeverSatisfied };
                 self.commit(Subject::Plan, vec![data.into()]);
             }
             _ => self.commit(Subject::Admin, vec![configuration(1 + usize::from(a) % 3).into()]),
@@ -114,10 +117,10 @@ impl History {
 
     fn submit(&mut self, a: u16, b: u16) {
         let mut spec = spec(["train", "eval"][usize::from(a) % 2], u32::from(a % 3));
-        spec.hold = b % 7 == 0;
-        spec.begin = (b % 5 == 0).then(|| UtcMicros((self.now + i64::from(a % 100)) * 1_000_000));
-        spec.kill_on_invalid_dependency = a % 2 == 0;
-        if b % 3 == 0 {
+        spec.hold = b.is_multiple_of(7);
+        spec.begin = (b.is_multiple_of(5)).then(|| UtcMicros((self.now + i64::from(a % 100)) * 1_000_000));
+        spec.kill_on_invalid_dependency = a.is_multiple_of(2);
+        if b.is_multiple_of(3) {
             let kinds = [
                 DependencyKind::After,
                 DependencyKind::AfterAny,
@@ -132,10 +135,10 @@ impl History {
             spec.dependencies = Some(Dependencies { conditions: vec![condition], any: a % 2 == 1 });
         }
         let mut ids = 1;
-        if a % 4 == 0 {
+        if a.is_multiple_of(4) {
             let tasks = IndexSet::range(0, u32::from(b % 5));
             ids = tasks.len() as u32;
-            spec.array = Some(ArrayRequest { tasks, running_max: (b % 2 == 0).then_some(2) });
+            spec.array = Some(ArrayRequest { tasks, running_max: (b.is_multiple_of(2)).then_some(2) });
         }
         let job = self.cluster.next_job_id();
         self.jobs(JobSubmitted { job, ids, spec });
@@ -144,12 +147,14 @@ impl History {
     /// Starts the first ready job, or (seldom) some other one; on a node that may be full.
     fn allocate(&mut self, a: u16, b: u16) {
         let first = self.cluster.ready().iter().next().map(|key| key.job);
-        let job = if b % 9 == 0 { Some(self.some_job(a)) } else { first };
+        let job = if b.is_multiple_of(9) { Some(self.some_job(a)) } else { first };
         let Some(job) = job else { return };
         let Some(record) = self.cluster.jobs().get(&job).cloned() else { return };
         let mut run = RunId::new(job, record.starts);
         let mut array = None;
-        if let Some(task) = record.tasks_waiting.as_ref().and_then(|tasks| tasks.iter().nth(usize::from(b % 2))) {
+        if let Some(task) =
+            record.tasks_waiting.as_ref().and_then(|tasks| tasks.iter().nth(usize::from(b % 2)))
+        {
             let id = self.cluster.arrays().get(&job).and_then(|array| array.task_job_id(task));
             run = RunId::new(id.expect("a task of the array"), 0);
             array = Some(ArrayTaskId { array_job: job, task });
@@ -157,7 +162,7 @@ impl History {
         let wanted = 1 + usize::from(a) % 2;
         let free = |name: &&str| {
             let node = self.cluster.nodes().get(&NodeName::from(*name));
-            node.filter(|node| b % 11 == 0 || node.is_schedulable() && node.cpus_free() > 0)
+            node.filter(|node| b.is_multiple_of(11) || node.is_schedulable() && node.cpus_free() > 0)
         };
         let nodes: Vec<RunNode> = NODES
             .iter()
@@ -165,14 +170,19 @@ impl History {
             .take(wanted)
             .map(|(name, node)| RunNode {
                 node: (*name).into(),
-                cpus: (0..4).find(|cpu| !node.cpus_allocated.contains(*cpu)).into_iter().chain(None).collect(),
+                cpus: (0..4)
+                    .find(|cpu| !node.cpus_allocated.contains(*cpu))
+                    .into_iter()
+                    .chain(None)
+                    .collect(),
                 memory: Mebibytes(100),
                 gpus: node.gpus_free().take(1).map(allocated).collect(),
                 tasks: 1,
             })
             .collect();
         let time_limit = TimeLimit::Minutes(5);
-        let data = RunAllocated { run, array, partition: "main".into(), nodes, time_limit, price_version: None };
+        let data =
+            RunAllocated { run, array, partition: "main".into(), nodes, time_limit, price_version: None };
         self.commit(Subject::Plan, vec![data.into()]);
     }
 
@@ -195,13 +205,17 @@ impl History {
         ];
         let cause = causes[usize::from(b) % causes.len()];
         let exit = ExitStatus { code: u32::from(b % 3), signal: 0 };
-        if b % 13 == 0 {
+        if b.is_multiple_of(13) {
             let last_evidence = UtcMicros((self.now - 20) * 1_000_000);
-            self.about_run(a, |run, node| RunLost { run, node, last_evidence, message: "gone".into() }.into());
+            self.about_run(a, |run, node| {
+                RunLost { run, node, last_evidence, message: "gone".into() }.into()
+            });
         } else {
-            self.about_run(a, |run, node| RunEnded { run, node, cause, exit, message: None, usage: None }.into());
+            self.about_run(a, |run, node| {
+                RunEnded { run, node, cause, exit, message: None, usage: None }.into()
+            });
         }
-        if b % 2 == 0 {
+        if b.is_multiple_of(2) {
             self.release(a);
         }
     }
@@ -216,25 +230,29 @@ impl History {
     fn update(&mut self, a: u16, b: u16) {
         let change = JobUpdated {
             job: self.some_job(a),
-            name: (b % 2 == 0).then(|| "eval".to_string()),
-            time_limit: (b % 3 == 0).then_some(TimeLimit::Minutes(9)),
-            begin: (b % 5 == 0).then_some(UtcMicros((self.now + 50) * 1_000_000)),
-            nice: (b % 7 == 0).then_some(i32::from(a)),
-            dependencies: (b % 4 == 0).then(Dependencies::default),
-            array_running_max: (b % 6 == 0).then_some(u32::from(a % 3)),
+            name: (b.is_multiple_of(2)).then(|| "eval".to_string()),
+            time_limit: (b.is_multiple_of(3)).then_some(TimeLimit::Minutes(9)),
+            begin: (b.is_multiple_of(5)).then_some(UtcMicros((self.now + 50) * 1_000_000)),
+            nice: (b.is_multiple_of(7)).then_some(i32::from(a)),
+            dependencies: (b.is_multiple_of(4)).then(Dependencies::default),
+            array_running_max: (b.is_multiple_of(6)).then_some(u32::from(a % 3)),
             ..JobUpdated::default()
         };
         self.jobs(change);
     }
 
     fn node_update(&mut self, a: u16, b: u16) {
-        let states =
-            [NodeUpdateState::Drain, NodeUpdateState::Resume, NodeUpdateState::Down, NodeUpdateState::Undrain];
+        let states = [
+            NodeUpdateState::Drain,
+            NodeUpdateState::Resume,
+            NodeUpdateState::Down,
+            NodeUpdateState::Undrain,
+        ];
         let node = NodeName::from(NODES[usize::from(a) % 3]);
         let state = Some(states[usize::from(b) % 4]);
         let data = NodeUpdated { node: node.clone(), state, reason: Some("test".into()) };
         self.commit(Subject::Jobs, vec![data.into()]);
-        if b % 5 == 0 {
+        if b.is_multiple_of(5) {
             self.commit(Subject::Node(node.clone()), vec![registration(node.as_str()).into()]);
         }
     }

@@ -98,7 +98,8 @@ mod tests {
         for command in COMMANDS {
             let page = page(command.name);
             for option in command.options {
-                let (long, letter) = (format!("`--{}", option.long), option.short.map(|letter| format!("`-{letter}`")));
+                let (long, letter) =
+                    (format!("`--{}", option.long), option.short.map(|letter| format!("`-{letter}`")));
                 let named = [format!("{long}`"), format!("{long}="), format!("{long}[")];
                 assert!(named.iter().any(|name| page.contains(name)), "{}: --{}", command.name, option.long);
                 if let (Some(letter), options::Support::Yes(_)) = (letter, option.support) {

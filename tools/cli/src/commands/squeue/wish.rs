@@ -167,7 +167,7 @@ fn seconds(text: &str) -> Result<Duration, u8> {
 fn jobs(text: &str) -> Result<Vec<daybook_schemas::api::JobSelector>, u8> {
     let ids = job_id::split_list(text).into_iter().filter(|id| !id.is_empty());
     ids.map(|id| {
-        job_id::parse(id).map_err(|_| {
+        job_id::parse_selector(id).map_err(|_| {
             say::error("squeue", format!("Invalid job id: {id}"));
             1
         })
