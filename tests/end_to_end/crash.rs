@@ -28,6 +28,7 @@ impl Moments {
 fn every_acknowledged_job_runs_exactly_once_whenever_the_daemon_is_killed() {
     for round in 0..rounds() {
         one_round(u64::from(round) + 1, 300);
+        eprintln!("round {} of {} is as it should be", round + 1, rounds());
     }
 }
 
