@@ -178,6 +178,9 @@ pub struct JobAction {
 pub struct Changed {
     /// One for each target, in the order asked.
     pub outcomes: Vec<TargetOutcome>,
+    /// True: the filter matches more jobs than one request takes; ask again, with another request id.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
 }
 
 /// One of them.

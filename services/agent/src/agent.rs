@@ -1,4 +1,4 @@
-//! The agent's loop.
+//! The agent's loop: one task for each run, steered by the orders.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,21 +7,21 @@ use std::sync::Arc;
 use daybook_log::LogHandle;
 use daybook_log::clock::{Clock, SystemClock};
 use daybook_schemas::node::NodeDefinition;
-use daybook_schemas::orders::{DesiredSet, RunOrder, RunWish};
-use daybook_schemas::{RunId, Seq};
+use daybook_schemas::orders::{DesiredSet, RunOrder};
+use daybook_schemas::{NodeName, RunId, Seq};
 use daybook_supervisor::records::Wish;
-use tokio::sync::{Semaphore, mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::{JoinHandle, JoinSet};
 
-use crate::directory::{Directories, Found};
+use crate::directory::{Directories, Scanned};
+use crate::reconcile::{Action, Known, reconcile};
 use crate::report::{Report, Reporter};
-use crate::simulated::Simulated;
-use crate::watch::{Outcome, watch_supervisor};
+use crate::watch::{Wishes, told_to_stop};
+use crate::{held, script, simulated};
 
-/// Launches that go on at once on one node.
-const LAUNCHES_MAX: usize = 16;
-/// News from launches, supervisors and the reporter that may wait.
-const NEWS_MAX: usize = 1024;
+/// Work on disk that goes on at once in this process, whatever the number of its nodes.
+const BLOCKING_MAX: usize = 32;
+static BLOCKING: Semaphore = Semaphore::const_new(BLOCKING_MAX);
 
 /// What an agent is told.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub struct AgentConfig {
     pub node: NodeDefinition,
     /// Where it keeps its runs' directories.
     pub state_dir: PathBuf,
-    /// Where it puts scripts; jobs' users pass through it.
+    /// Where it puts scripts; jobs' users pass through it. Where they cannot, `/var/spool/daybook` stands in.
     pub spool_dir: PathBuf,
     /// The supervisor's program.
     pub supervisor_binary: PathBuf,
@@ -53,27 +53,67 @@ pub enum StartError {
     },
 }
 
-/// The agent of one node.
-pub struct Agent {
-    config: Arc<AgentConfig>,
-    log: LogHandle,
-    clock: Arc<dyn Clock>,
-    directories: Arc<Directories>,
-    reporter: Reporter,
-    runs: BTreeMap<RunId, Local>,
-    launches: Arc<Semaphore>,
-    news: mpsc::Sender<News>,
-    simulated: Simulated,
+/// What all tasks of an agent share.
+pub(crate) struct Node {
+    pub(crate) config: AgentConfig,
+    pub(crate) log: LogHandle,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) directories: Directories,
+    pub(crate) reporter: Reporter,
 }
 
-/// A running agent.
+impl Node {
+    pub(crate) fn name(&self) -> &NodeName {
+        &self.config.node.name
+    }
+
+    /// Whether this agent can start jobs of that user; an error says why not.
+    pub(crate) fn may_start(&self, order: &RunOrder) -> Result<(), String> {
+        let user = &order.spec.user;
+        match self.config.allow_other_users || user.uid == nix::unistd::geteuid().as_raw() {
+            true => Ok(()),
+            false => Err(format!("daybookd runs without root and cannot start jobs of user {}", user.name)),
+        }
+    }
+
+    /// Does work that blocks, on a thread for such. Once begun it is done to its end, also if the agent stops.
+    /// `None`: it did not come to its end.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        self: &Arc<Node>,
+        work: impl FnOnce(&Node) -> T + Send + 'static,
+    ) -> Option<T> {
+        let _permit = BLOCKING.acquire().await;
+        let node = self.clone();
+        match tokio::task::spawn_blocking(move || work(&node)).await {
+            Ok(done) => Some(done),
+            Err(error) => {
+                tracing::error!(node = %self.name(), %error, "work on disk did not come to its end");
+                None
+            }
+        }
+    }
+}
+
+/// The agent of one node.
+pub struct Agent {
+    node: Arc<Node>,
+    known: BTreeMap<RunId, Known>,
+    wishes: BTreeMap<RunId, watch::Sender<Wish>>,
+    /// The runs' tasks: the run, and the commit that has its end (absent where the agent stops).
+    tasks: JoinSet<(RunId, Option<Seq>)>,
+    stopped: watch::Receiver<bool>,
+    /// Orders from before this are not taken.
+    newest: Seq,
+}
+
+/// A running agent. Dropping it stops the agent too, without waiting.
 pub struct AgentHandle {
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
 
 impl AgentHandle {
-    /// Stops it; jobs go on.
+    /// Stops it; jobs go on. Afterwards nothing of it is at work any more.
     pub async fn stop(self) {
         self.stop.send_replace(true);
         if let Err(error) = self.task.await {
@@ -82,248 +122,151 @@ impl AgentHandle {
     }
 }
 
-/// What the agent knows of a run.
-enum Local {
-    /// Another node runs the script; something is held here.
-    Held,
-    /// Being prepared and started; the newest wish.
-    Launching(Wish),
-    /// A supervisor has it.
-    Running(Wish),
-    /// A simulated run.
-    Simulated,
-    /// Its end is on the way to the log.
-    Reporting,
-    /// Its end is in the log, in this commit; kept until the orders show that dispatch has seen it.
-    Done(Seq),
-}
-
-/// What the loop is told.
-pub(crate) enum News {
-    /// A launch has come to something.
-    Launched(RunId, Outcome),
-    /// A supervisor has ended.
-    Ended(RunId, Outcome),
-    /// A simulated run has come to its end.
-    SimulatedEnd(RunId, Report),
-    /// The end of a run is in the log.
-    Reported(RunId, Seq),
-}
-
 impl Agent {
-    /// Starts the agent: registers the node, finds the runs that are here, and follows its orders. Must be called
-    /// inside a tokio runtime.
+    /// Starts the agent: finds the runs that are here, registers the node, and follows its orders. Must be called inside a
+    /// tokio runtime.
     pub fn start(
         config: AgentConfig,
         log: LogHandle,
         orders: watch::Receiver<Arc<DesiredSet>>,
     ) -> Result<AgentHandle, StartError> {
-        let config = Arc::new(config);
-        let directories = Arc::new(Directories::prepare(&config)?);
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let (news, heard) = mpsc::channel(NEWS_MAX);
+        let directories = Directories::prepare_for(&config)?;
         let (stop, stopped) = watch::channel(false);
-        let reporter = Reporter::start(config.node.name.clone(), log.clone(), clock.clone(), news.clone());
-        let simulated = Simulated::new(config.node.name.clone(), log.clone(), news.clone());
+        let (reporter, reporting) = Reporter::start(config.node.name.clone(), log.clone());
+        let node = Arc::new(Node { config, log, clock: Arc::new(SystemClock), directories, reporter });
         let agent = Agent {
-            config,
-            log,
-            clock,
-            directories,
-            reporter,
-            runs: BTreeMap::new(),
-            launches: Arc::new(Semaphore::new(LAUNCHES_MAX)),
-            news,
-            simulated,
+            node,
+            known: BTreeMap::new(),
+            wishes: BTreeMap::new(),
+            tasks: JoinSet::new(),
+            stopped,
+            newest: Seq::ZERO,
         };
-        Ok(AgentHandle { stop, task: tokio::spawn(agent.run(orders, heard, stopped)) })
+        let task = tokio::spawn(async move {
+            agent.run(orders).await;
+            // What was on its way to the log is found on disk again.
+            reporting.abort();
+        });
+        Ok(AgentHandle { stop, task })
     }
 
-    async fn run(
-        mut self,
-        mut orders: watch::Receiver<Arc<DesiredSet>>,
-        mut heard: mpsc::Receiver<News>,
-        mut stopped: watch::Receiver<bool>,
-    ) {
-        self.reporter.send(Report::registered(&self.config, self.clock.now())).await;
-        self.find_runs().await;
+    async fn run(mut self, mut orders: watch::Receiver<Arc<DesiredSet>>) {
+        let node = self.node.clone();
+        if !node.config.node.simulated {
+            let scanned = node.blocking(|node| node.directories.scan()).await.unwrap_or_default();
+            scanned.into_iter().for_each(|scanned| self.take_up(scanned));
+        }
+        let mut stopped = self.stopped.clone();
+        let registration = Report::registered(&node.config, node.clock.now());
+        let registered = tokio::select! {
+            biased;
+            () = told_to_stop(&mut stopped) => None,
+            registered = node.reporter.append(registration) => registered,
+        };
+        if let Some(registered) = registered {
+            self.newest = registered;
+            self.follow(&mut orders).await;
+        }
+        // Also for a node whose registration the log refuses as no good: its runs are seen to their ends.
+        told_to_stop(&mut stopped).await;
+        while self.tasks.join_next().await.is_some() {}
+    }
+
+    async fn follow(&mut self, orders: &mut watch::Receiver<Arc<DesiredSet>>) {
+        let mut stopped = self.stopped.clone();
         loop {
-            let set = orders.borrow_and_update().clone();
-            if set.generation > Seq::ZERO {
-                self.reconcile(&set).await;
+            let desired = orders.borrow_and_update().clone();
+            if desired.generation >= self.newest {
+                self.newest = desired.generation;
+                reconcile(&desired, &self.known).into_iter().for_each(|action| self.act(action));
             }
             tokio::select! {
-                changed = orders.changed() => if changed.is_err() { return },
-                Some(news) = heard.recv() => self.hear(news).await,
+                biased;
                 () = told_to_stop(&mut stopped) => return,
+                changed = orders.changed() => if changed.is_err() {
+                    // Dispatch has stopped; what runs is seen to its end.
+                    return self.see_out().await;
+                },
+                Some(ended) = self.tasks.join_next() => self.note_end(ended),
             }
-            // What is there already is taken together, before the orders are looked at again.
-            while let Ok(news) = heard.try_recv() {
-                self.hear(news).await;
+            // Ends that are there already are taken together, before the orders are looked at again.
+            while let Some(ended) = self.tasks.try_join_next() {
+                self.note_end(ended);
             }
         }
     }
 
-    /// After a start: every run that has a directory is taken up where it was left.
-    async fn find_runs(&mut self) {
-        for (run, found) in self.directories.scan() {
-            match found {
-                Found::Ended(exit) => self.report_end(run, Outcome::Ended(Box::new(exit))).await,
-                Found::Lost { last_evidence, message } => {
-                    self.report_end(run, Outcome::Lost { last_evidence, message }).await;
+    async fn see_out(&mut self) {
+        let mut stopped = self.stopped.clone();
+        loop {
+            tokio::select! {
+                biased;
+                () = told_to_stop(&mut stopped) => return,
+                Some(ended) = self.tasks.join_next() => self.note_end(ended),
+                else => return,
+            }
+        }
+    }
+
+    /// A run that was found on disk.
+    fn take_up(&mut self, scanned: Scanned) {
+        tracing::info!(run = %scanned.run, node = %self.node.name(), "found again");
+        let told = scanned.order.as_ref().map_or_else(Wish::run, Wish::of);
+        let wishes = self.know(scanned.run, scanned.allocated(), told);
+        let (node, run) = (self.node.clone(), scanned.run);
+        self.tasks.spawn(async move { (run, script::see_to_end(node, run, None, wishes).await) });
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Begin(order) => self.begin(order),
+            Action::Tell(run, wish) => {
+                if let Some(sender) = self.wishes.get(&run) {
+                    sender.send_replace(wish.clone());
                 }
-                Found::Supervised(intent, claim) => {
-                    tracing::info!(%run, "taken up again");
-                    let order = &intent.order;
-                    self.runs.insert(
-                        run,
-                        Local::Running(Wish { wish: order.wish, signals: order.signals.clone() }),
-                    );
-                    self.watch_adopted(run, claim);
-                }
-                Found::Unclaimed(intent) => {
-                    let wish = Wish { wish: intent.order.wish, signals: intent.order.signals.clone() };
-                    self.launch(Arc::new(intent.order), wish);
+                if let Some(Known::Active { told, .. }) = self.known.get_mut(&run) {
+                    *told = wish;
                 }
             }
-        }
-    }
-
-    fn watch_adopted(&self, run: RunId, claim: daybook_supervisor::records::Claim) {
-        let (directories, news) = (self.directories.clone(), self.news.clone());
-        tokio::spawn(async move {
-            // The script exists or has existed: that it started is told (again; the log knows it by its id).
-            if let Some(started) = directories.started(run) {
-                let _ = news.send(News::Launched(run, Outcome::Started(started))).await;
+            Action::Forget(run) => {
+                self.known.remove(&run);
             }
-            crate::watch::wait_for_process(claim).await;
-            let outcome = directories.outcome(run);
-            let _ = news.send(News::Ended(run, outcome)).await;
-        });
-    }
-
-    /// Makes what is into what should be.
-    async fn reconcile(&mut self, set: &DesiredSet) {
-        for order in &set.runs {
-            self.reconcile_one(order).await;
         }
-        // What is over and no longer ordered is forgotten; what is only held and no longer ordered, too.
-        let ordered = |run: &RunId| set.runs.binary_search_by(|order| order.run.cmp(run)).is_ok();
-        self.runs.retain(|run, local| match local {
-            Local::Done(seq) => set.generation < *seq || ordered(run),
-            Local::Held => ordered(run),
-            _ => true,
-        });
     }
 
-    async fn reconcile_one(&mut self, order: &Arc<RunOrder>) {
+    fn begin(&mut self, order: Arc<RunOrder>) {
         let run = order.run;
-        let wish = Wish { wish: order.wish, signals: order.signals.clone() };
-        match self.runs.get_mut(&run) {
-            None => self.begin(order, wish).await,
-            Some(Local::Held) if order.wish == RunWish::Release => {
-                self.runs.insert(run, Local::Reporting);
-                let report = Report::released(&self.config.node.name, run, self.clock.now());
-                self.reporter.send(report).await;
-            }
-            Some(Local::Launching(newest)) => *newest = wish,
-            Some(Local::Running(told)) if *told != wish => {
-                *told = wish.clone();
-                self.directories.tell(run, &wish);
-            }
-            Some(Local::Simulated) if !matches!(order.wish, RunWish::Run) => {
-                self.simulated.end_early(order, self.clock.now());
-            }
-            _ => {}
-        }
-    }
-
-    /// A run that is new here.
-    async fn begin(&mut self, order: &Arc<RunOrder>, wish: Wish) {
-        let run = order.run;
-        let runs_script = order.nodes.first().is_some_and(|share| share.node == self.config.node.name);
-        if !runs_script {
-            self.runs.insert(run, Local::Held);
-            if order.wish == RunWish::Release {
-                self.runs.insert(run, Local::Reporting);
-                self.reporter.send(Report::released(&self.config.node.name, run, self.clock.now())).await;
-            }
-        } else if order.wish == RunWish::Release {
-            // Its end is in the log, its release is not: the two are one commit here, so another agent wrote the end.
-            self.runs.insert(run, Local::Reporting);
-            self.reporter.send(Report::released(&self.config.node.name, run, self.clock.now())).await;
-        } else if self.config.node.simulated {
-            self.runs.insert(run, Local::Simulated);
-            self.simulated.begin(order.clone(), self.clock.now());
-        } else if order.wish != RunWish::Run {
-            // Told to end before it was started here: it is over without having run.
-            self.runs.insert(run, Local::Reporting);
-            let report = Report::never_started(&self.config.node.name, order, self.clock.now());
-            self.reporter.send(report).await;
-        } else {
-            self.launch(order.clone(), wish);
-        }
-    }
-
-    /// Prepares the run's directory and starts its supervisor, in the background.
-    fn launch(&mut self, order: Arc<RunOrder>, wish: Wish) {
-        let run = order.run;
-        self.runs.insert(run, Local::Launching(wish));
-        let (config, log, directories) = (self.config.clone(), self.log.clone(), self.directories.clone());
-        let (launches, news) = (self.launches.clone(), self.news.clone());
-        tokio::spawn(async move {
-            let permit = launches.acquire_owned().await;
-            let launched = directories.launch(&config, log.as_ref(), &order).await;
-            let (first, child) = match launched {
-                Ok(child) => watch_supervisor(child, &directories, run).await,
-                Err(why) => (Outcome::NotLaunched(why), None),
+        let wishes = self.know(run, order.allocated, Wish::of(&order));
+        let runs_script = order.nodes.first().is_some_and(|share| share.node == *self.node.name());
+        let (node, simulated) = (self.node.clone(), self.node.config.node.simulated);
+        self.tasks.spawn(async move {
+            let end = match (runs_script, simulated) {
+                (false, _) => held::hold(node, order, wishes).await,
+                (true, true) => simulated::simulate(node, order, wishes).await,
+                (true, false) => script::see_to_end(node, run, Some(order), wishes).await,
             };
-            drop(permit);
-            let _ = news.send(News::Launched(run, first)).await;
-            if let Some(mut child) = child {
-                let _ = child.wait().await;
-                let _ = news.send(News::Ended(run, directories.outcome(run))).await;
-            }
+            (run, end)
         });
     }
 
-    async fn hear(&mut self, news: News) {
-        match news {
-            News::Launched(run, Outcome::Started(started)) => {
-                if let Some(Local::Launching(wish)) = self.runs.get(&run) {
-                    let wish = wish.clone();
-                    if wish.wish != RunWish::Run || !wish.signals.is_empty() {
-                        self.directories.tell(run, &wish);
-                    }
-                    self.runs.insert(run, Local::Running(wish));
-                }
-                let report = Report::started(&self.config.node.name, run, started);
-                self.reporter.send(report).await;
+    fn know(&mut self, run: RunId, allocated: Seq, told: Wish) -> Wishes {
+        let (sender, wish) = watch::channel(told.clone());
+        self.wishes.insert(run, sender);
+        self.known.insert(run, Known::Active { allocated, told });
+        Wishes { wish, stopped: self.stopped.clone() }
+    }
+
+    fn note_end(&mut self, ended: Result<(RunId, Option<Seq>), tokio::task::JoinError>) {
+        match ended {
+            Ok((run, Some(seq))) => {
+                self.known.insert(run, Known::Done(seq));
+                self.wishes.remove(&run);
             }
-            News::Launched(run, outcome) | News::Ended(run, outcome) => self.report_end(run, outcome).await,
-            News::SimulatedEnd(run, report) => {
-                self.runs.insert(run, Local::Reporting);
-                self.reporter.send(report).await;
-            }
-            News::Reported(run, seq) => {
-                self.directories.remove(run);
-                self.runs.insert(run, Local::Done(seq));
+            // Stopped, or a report that the log refuses for good: it stays known, so that it is not begun again.
+            Ok((_, None)) => {}
+            Err(error) => {
+                tracing::error!(node = %self.node.name(), %error, "a run's task failed; a restart takes the run up")
             }
         }
     }
-
-    async fn report_end(&mut self, run: RunId, outcome: Outcome) {
-        if matches!(self.runs.get(&run), Some(Local::Reporting | Local::Done(_))) {
-            return;
-        }
-        self.runs.insert(run, Local::Reporting);
-        let started = self.directories.started(run);
-        let report = Report::ended(&self.config.node.name, run, started, outcome, self.clock.now());
-        self.reporter.send(report).await;
-    }
-}
-
-async fn told_to_stop(stopped: &mut watch::Receiver<bool>) {
-    // An error means that the handle is gone, which stops the agent as well.
-    let _ = stopped.wait_for(|stop| *stop).await;
 }

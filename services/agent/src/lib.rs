@@ -6,12 +6,21 @@
 //!
 //! At most once: the intent is on stable storage before a supervisor is started, and a supervisor claims its run
 //! exclusively before it starts the script. Whatever dies in between, the script is started once or, where that cannot
-//! be known, not again.
+//! be known, not again. A run whose end is in the log is remembered until the orders show that dispatch knows; and no
+//! orders from before this agent's own registration are taken, because they may still name runs that an earlier agent
+//! has brought to their end. So the generation needs no place on disk.
+//!
+//! - [`reconcile`](mod@reconcile): what to do, from orders and what is here; pure.
+//! - `agent`: the loop around it. `script`, `simulated`, `held`: one task for each run, to its end in the log.
+//! - `directory`: the runs' directories. `report`: facts on their way to the log. `registration`: what the node is.
 
 mod agent;
 mod directory;
+mod held;
+pub mod reconcile;
 mod registration;
 mod report;
+mod script;
 mod simulated;
 mod watch;
 

@@ -1,88 +1,128 @@
 //! Runs on simulated nodes: they take their declared time, and no process.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use daybook_log::LogHandle;
 use daybook_schemas::job::TimeLimit;
 use daybook_schemas::orders::{RunOrder, RunWish};
 use daybook_schemas::run::EndCause;
-use daybook_schemas::{NodeName, RunId, UtcMicros};
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use daybook_schemas::{Seq, UtcMicros};
 
-use crate::agent::News;
+use crate::agent::Node;
+use crate::held::release;
 use crate::report::Report;
+use crate::watch::Wishes;
 
 /// The variable of a job's environment that declares its time: seconds, with a fraction where wanted.
 const DECLARED_SECONDS: &[u8] = b"DAYBOOK_SIMULATED_SECONDS=";
 
-/// The simulated runs of a node.
-pub(crate) struct Simulated {
-    node: NodeName,
-    log: LogHandle,
-    news: mpsc::Sender<News>,
-    timers: BTreeMap<RunId, JoinHandle<()>>,
-}
-
-impl Simulated {
-    pub(crate) fn new(node: NodeName, log: LogHandle, news: mpsc::Sender<News>) -> Simulated {
-        Simulated { node, log, news, timers: BTreeMap::new() }
+/// Lets a run take its time, from its allocation on: so it survives a restart without a note of its own. `None`: the
+/// agent has stopped.
+pub(crate) async fn simulate(node: Arc<Node>, order: Arc<RunOrder>, mut wishes: Wishes) -> Option<Seq> {
+    if wishes.newest().wish == RunWish::Release {
+        return release(&node, order.run, &mut wishes).await;
     }
-
-    /// Lets a run take its time, from its allocation on: so it survives a restart without a note of its own.
-    pub(crate) fn begin(&mut self, order: std::sync::Arc<RunOrder>, now: UtcMicros) {
-        let (log, news, node, run) = (self.log.clone(), self.news.clone(), self.node.clone(), order.run);
-        self.timers.retain(|_, timer| !timer.is_finished());
-        let timer = tokio::spawn(async move {
-            let takes = match declared(&log, &order).await {
-                Some(takes) => Some(takes),
-                None => limit(&order),
-            };
-            // Without a limit and a declared time it goes on until it is told to end.
-            let Some(takes) = takes else { return std::future::pending().await };
-            let micros = i64::try_from(takes.as_micros()).unwrap_or(i64::MAX);
-            let end = UtcMicros(order.allocated_at.0.saturating_add(micros));
-            let left = u64::try_from(end.0.saturating_sub(now.0)).unwrap_or(0);
-            tokio::time::sleep(Duration::from_micros(left)).await;
-            let report = Report::simulated(&node, &order, end, EndCause::Exited);
-            let _ = news.send(News::SimulatedEnd(run, report)).await;
-        });
-        self.timers.insert(run, timer);
-    }
-
-    /// Ends a run that was told to end.
-    pub(crate) fn end_early(&mut self, order: &RunOrder, now: UtcMicros) {
-        let cause = match order.wish {
-            RunWish::Cancel => EndCause::Cancelled,
-            RunWish::Requeue => EndCause::Requeued,
-            RunWish::NodeDown => EndCause::NodeFailed,
-            RunWish::Run | RunWish::Release => return,
-        };
-        let Some(timer) = self.timers.remove(&order.run) else { return };
-        if timer.is_finished() {
-            return;
+    let (end, cause) = planned_end(&order, wishes.unless_stopped(declared(&node, &order)).await?);
+    let mut start = Some(Report::simulated_start(node.name(), order.run, order.allocated_at));
+    let left = end.map(|end| left(end, node.clock.now()));
+    let by_itself = async {
+        match left {
+            Some(left) => tokio::time::sleep(left).await,
+            None => std::future::pending().await,
         }
-        timer.abort();
-        let (news, run) = (self.news.clone(), order.run);
-        let report = Report::simulated(&self.node, order, now, cause);
-        tokio::spawn(async move {
-            let _ = news.send(News::SimulatedEnd(run, report)).await;
-        });
+    };
+    // One that is over already (after a restart) tells start and end together.
+    if !left.is_some_and(|left| left.is_zero())
+        && let Some(start) = start.take()
+    {
+        node.reporter.send(start).await;
     }
+    let (end, cause) = tokio::select! {
+        wish = wishes.until(|wish| wish.wish != RunWish::Run) => (node.clock.now(), told_cause(wish?.wish)),
+        () = by_itself => (end.unwrap_or_else(|| node.clock.now()), cause),
+    };
+    let report = Report::simulated_end(node.name(), order.run, end, cause).after(start);
+    wishes.unless_stopped(node.reporter.append(report)).await?
 }
 
-async fn declared(log: &LogHandle, order: &RunOrder) -> Option<Duration> {
-    let environment = log.blob(&order.spec.environment).await.ok().flatten()?;
-    let entry =
-        environment.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(DECLARED_SECONDS))?;
-    let seconds: f64 = std::str::from_utf8(entry).ok()?.trim().parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
-}
-
-fn limit(order: &RunOrder) -> Option<Duration> {
-    match order.time_limit {
+/// When it ends by itself, and as what. Without a declared time it takes its limit and has done its work by then; with
+/// one beyond its limit the limit ends it.
+fn planned_end(order: &RunOrder, declared: Option<Duration>) -> (Option<UtcMicros>, EndCause) {
+    let limit = match order.time_limit {
         TimeLimit::Minutes(minutes) => Some(Duration::from_secs(u64::from(minutes) * 60)),
         TimeLimit::Unlimited => None,
+    };
+    let (takes, cause) = match (declared, limit) {
+        (Some(declared), Some(limit)) if declared > limit => (Some(limit), EndCause::TimeLimit),
+        (Some(declared), _) => (Some(declared), EndCause::Exited),
+        (None, limit) => (limit, EndCause::Exited),
+    };
+    let end = takes.map(|takes| {
+        let micros = i64::try_from(takes.as_micros()).unwrap_or(i64::MAX);
+        UtcMicros(order.allocated_at.0.saturating_add(micros))
+    });
+    (end, cause)
+}
+
+fn left(end: UtcMicros, now: UtcMicros) -> Duration {
+    Duration::from_micros(u64::try_from(end.0.saturating_sub(now.0)).unwrap_or(0))
+}
+
+fn told_cause(wish: RunWish) -> EndCause {
+    match wish {
+        RunWish::Requeue => EndCause::Requeued,
+        RunWish::NodeDown => EndCause::NodeFailed,
+        RunWish::Run | RunWish::Cancel | RunWish::Release => EndCause::Cancelled,
+    }
+}
+
+/// The declared time; an environment that cannot be read declares none.
+async fn declared(node: &Node, order: &RunOrder) -> Option<Duration> {
+    let environment = match node.log.blob(&order.spec.environment).await {
+        Ok(environment) => environment?,
+        Err(error) => {
+            tracing::warn!(run = %order.run, %error, "the environment cannot be read; the run takes its time limit");
+            return None;
+        }
+    };
+    let entry =
+        environment.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(DECLARED_SECONDS))?;
+    parse_seconds(std::str::from_utf8(entry).ok()?.trim())
+}
+
+/// Decimal seconds, to the microsecond.
+fn parse_seconds(text: &str) -> Option<Duration> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if (whole.is_empty() && fraction.is_empty()) || !is_number(whole) || !is_number(fraction) {
+        return None;
+    }
+    let seconds: u32 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let digits: String = fraction.chars().chain("000000".chars()).take(6).collect();
+    Some(Duration::from_secs(u64::from(seconds)) + Duration::from_micros(digits.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn declared_seconds_are_decimal() {
+        let micros = |text| parse_seconds(text).map(|duration| duration.as_micros());
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("1", Some(1_000_000)),
+            ("0.5", Some(500_000)),
+            (".25", Some(250_000)),
+            ("2.0000019", Some(2_000_001)),
+            ("", None),
+            (".", None),
+            ("-1", None),
+            ("1e3", None),
+            ("1.x", None),
+            ("99999999999", None),
+        ] {
+            assert_eq!(micros(text), expected, "{text}");
+        }
     }
 }

@@ -1,46 +1,63 @@
-//! Waiting for supervisors, without polling.
+//! What a run's task waits for, without polling: wishes, the agent's stop, the end of a process.
 
-use daybook_schemas::{RunId, UtcMicros};
+use std::future::Future;
+
 use daybook_supervisor::processes::start_time;
-use daybook_supervisor::records::{Claim, Exit, Started};
+use daybook_supervisor::records::{Claim, Wish};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::Child;
+use tokio::sync::watch;
 
-use crate::directory::Directories;
-
-/// What a run has come to.
-pub(crate) enum Outcome {
-    /// The script's process exists.
-    Started(Started),
-    /// There is an exit record.
-    Ended(Box<Exit>),
-    /// There is none, and nobody is left who would write one.
-    Lost { last_evidence: UtcMicros, message: String },
-    /// No supervisor could be started.
-    NotLaunched(String),
+/// A run's wishes, and whether the agent stops.
+pub(crate) struct Wishes {
+    pub(crate) wish: watch::Receiver<Wish>,
+    pub(crate) stopped: watch::Receiver<bool>,
 }
 
-/// Waits until the supervisor says that the script has started, or has ended without. Gives the child where it goes on.
-pub(crate) async fn watch_supervisor(
-    mut child: Child,
-    directories: &Directories,
-    run: RunId,
-) -> (Outcome, Option<Child>) {
-    if let Some(stdout) = child.stdout.take() {
-        let mut line = String::new();
-        let _ = BufReader::new(stdout).read_line(&mut line).await;
+impl Wishes {
+    /// The newest.
+    pub(crate) fn newest(&mut self) -> Wish {
+        self.wish.borrow_and_update().clone()
     }
-    if let Some(started) = directories.started(run) {
-        return (Outcome::Started(started), Some(child));
+
+    /// Waits for a wish of a kind. `None`: the agent stops.
+    pub(crate) async fn until(&mut self, is_meant: impl FnMut(&Wish) -> bool) -> Option<Wish> {
+        let mut stopped = self.stopped.clone();
+        tokio::select! {
+            biased;
+            () = told_to_stop(&mut stopped) => None,
+            wish = self.wish.wait_for(is_meant) => wish.ok().map(|wish| wish.clone()),
+        }
     }
-    let _ = child.wait().await;
-    (directories.outcome(run), None)
+
+    /// Waits for a change. `None`: the agent stops.
+    pub(crate) async fn changed(&mut self) -> Option<()> {
+        let mut stopped = self.stopped.clone();
+        tokio::select! {
+            biased;
+            () = told_to_stop(&mut stopped) => None,
+            changed = self.wish.changed() => changed.ok(),
+        }
+    }
+
+    /// Waits for something else. `None`: the agent stops.
+    pub(crate) async fn unless_stopped<T>(&mut self, other: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            () = told_to_stop(&mut self.stopped) => None,
+            outcome = other => Some(outcome),
+        }
+    }
 }
 
-/// Waits for the end of a process that is not our child.
-pub(crate) async fn wait_for_process(claim: Claim) {
+/// Waits until the agent is told to stop, or its handle is gone, which stops it as well.
+pub(crate) async fn told_to_stop(stopped: &mut watch::Receiver<bool>) {
+    let _ = stopped.wait_for(|stop| *stop).await;
+}
+
+/// Waits for the end of a supervisor that may be nobody's child here.
+pub(crate) async fn wait_for_supervisor(claim: Claim) {
     let Some(pid) = Pid::from_raw(claim.pid) else { return };
     let Ok(descriptor) = pidfd_open(pid, PidfdFlags::NONBLOCK) else { return };
     // Looked at after it was opened: the descriptor is of the process that has this start time.
@@ -48,7 +65,7 @@ pub(crate) async fn wait_for_process(claim: Claim) {
         return;
     }
     // SAFETY: `descriptor` is an owned pidfd; it is neither closed nor replaced before `waiting` is dropped.
-    if let Ok(waiting) = unsafe { AsyncFd::register(descriptor) } {
+    if let Ok(waiting) = unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) } {
         let _ = waiting.readable().await;
     }
 }

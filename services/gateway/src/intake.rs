@@ -130,6 +130,13 @@ impl Worker {
             if events.is_empty() {
                 return answer_all(batch, plans, cluster.position());
             }
+            if events.len() > Draft::EVENTS_MAX && batch.len() > 1 {
+                // Too much for one commit together: one after another.
+                for waiting in batch {
+                    Box::pin(self.handle(vec![waiting])).await;
+                }
+                return;
+            }
             let blobs = batch.iter().flat_map(|waiting| waiting.blobs.iter().cloned()).collect();
             let draft = Draft { subject: Subject::Jobs, expect: Some(cluster.jobs_seq()), events };
             match self.log.append(Append { stream: Stream::State, draft, blobs }).await {
@@ -191,7 +198,7 @@ impl Worker {
             Body::JobSubmitted(data) => Some(data.job),
             _ => None,
         });
-        Ok(Outcome { decided: Decided { job, targets: waiting.request.named_targets() }, seq })
+        Ok(Outcome { decided: Decided { job, targets: waiting.request.named_targets(), more: false }, seq })
     }
 
     /// Decides each request against one snapshot; refusals are answered at once.

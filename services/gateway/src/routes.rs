@@ -148,7 +148,7 @@ async fn cancel(
 
 async fn changed(gateway: &Gateway, peer: Peer, request_id: String, request: Request) -> Answer<Changed> {
     let outcome = gateway.ask(peer, request_id, request, Vec::new()).await?;
-    Ok(Json(Changed { outcomes: outcome.decided.targets }))
+    Ok(Json(Changed { outcomes: outcome.decided.targets, more: outcome.decided.more }))
 }
 
 async fn act(gateway: &Gateway, peer: Peer, kind: ActionKind, action: JobAction) -> Answer<Changed> {

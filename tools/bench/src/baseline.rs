@@ -29,7 +29,7 @@ impl Baseline {
 pub fn measure(directory: &Path, scale: usize) -> Result<Baseline, String> {
     let fault = |error: std::io::Error| error.to_string();
     let count = 4000 / scale;
-    let mut file = std::fs::File::create(directory.join("baseline")).map_err(fault)?;
+    let mut file = std::fs::File::create(directory.join("baseline.data")).map_err(fault)?;
     let block = [b'x'; 512];
     let started = Instant::now();
     for _ in 0..count {

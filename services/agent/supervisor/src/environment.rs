@@ -8,45 +8,94 @@ use daybook_schemas::run::RunNode;
 
 use crate::records::Intent;
 
-/// The user's environment with the job's variables over it, as `NAME=value` bytes.
+/// What the job's shape decides: of a submission from inside another job these speak of that one, so what this job does not
+/// have is taken away.
+const OF_THE_JOB: [&str; 22] = [
+    "CUDA_VISIBLE_DEVICES",
+    "GPU_DEVICE_ORDINAL",
+    "ROCR_VISIBLE_DEVICES",
+    "SLURM_ARRAY_JOB_ID",
+    "SLURM_ARRAY_TASK_COUNT",
+    "SLURM_ARRAY_TASK_ID",
+    "SLURM_ARRAY_TASK_MAX",
+    "SLURM_ARRAY_TASK_MIN",
+    "SLURM_ARRAY_TASK_STEP",
+    "SLURM_CPUS_PER_TASK",
+    "SLURM_GPUS",
+    "SLURM_GPUS_ON_NODE",
+    "SLURM_GPUS_PER_TASK",
+    "SLURM_JOB_ACCOUNT",
+    "SLURM_JOB_GPUS",
+    "SLURM_MEM_PER_CPU",
+    "SLURM_MEM_PER_GPU",
+    "SLURM_MEM_PER_NODE",
+    "SLURM_NPROCS",
+    "SLURM_NTASKS",
+    "SLURM_NTASKS_PER_NODE",
+    "SLURM_RESTART_COUNT",
+];
+/// What a step has and a batch script has not.
+const OF_A_STEP: [&str; 5] =
+    ["SLURM_STEP", "SLURM_SRUN_COMM_", "SLURM_LAUNCH_NODE_", "SLURM_CPU_BIND", "PMI"];
+/// The search path of a login.
+const LOGIN_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games";
+
+/// What the machine knows of the job's user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Home directory.
+    pub home: String,
+    /// Login shell.
+    pub shell: String,
+}
+
+/// The user's environment with the job's variables over it, as `NAME=value` bytes. `SLURM_TASK_PID` is added by the
+/// process that has the number.
 pub fn batch_environment(intent: &Intent, submitted: &[u8]) -> Vec<Vec<u8>> {
+    merged(intent, submitted, || account(intent.order.spec.user.uid))
+}
+
+fn account(uid: u32) -> Option<Account> {
+    let user = nix::unistd::User::from_uid(nix::unistd::Uid::from_raw(uid)).ok().flatten()?;
+    Some(Account { home: user.dir.display().to_string(), shell: user.shell.display().to_string() })
+}
+
+fn merged(intent: &Intent, submitted: &[u8], account: impl FnOnce() -> Option<Account>) -> Vec<Vec<u8>> {
     let mut variables: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
     for entry in submitted.split(|byte| *byte == 0) {
         if let Some(at) = entry.iter().position(|byte| *byte == b'=').filter(|at| *at > 0) {
             variables.insert(entry[..at].to_vec(), entry[at + 1..].to_vec());
         }
     }
+    variables.retain(|name, _| {
+        !OF_THE_JOB.iter().any(|known| known.as_bytes() == name)
+            && !OF_A_STEP.iter().any(|prefix| name.starts_with(prefix.as_bytes()))
+    });
+    let asks_for_login = variables.contains_key(b"SLURM_GET_USER_ENV".as_slice());
     for (name, value) in job_variables(intent) {
-        // The submitter's own view of these is kept: `-D` changes where the script runs, not where it was submitted.
-        let is_submitters = matches!(name.as_str(), "SLURM_SUBMIT_DIR" | "SLURM_SUBMIT_HOST");
-        if !(is_submitters && variables.contains_key(name.as_bytes())) {
-            variables.insert(name.into_bytes(), value.into_bytes());
-        }
+        variables.insert(name.into_bytes(), value.into_bytes());
     }
-    // `--export=NONE` leaves these out; a login would have them.
-    for (name, value) in login_variables(intent) {
-        variables.entry(name.as_bytes().to_vec()).or_insert(value.into_bytes());
+    let mut complete = |name: &str, value: &str| {
+        variables.entry(name.as_bytes().to_vec()).or_insert_with(|| value.as_bytes().to_vec());
+    };
+    // The submitter's own view of these is kept: `-D` changes where the script runs, not where it was submitted.
+    complete("SLURM_SUBMIT_DIR", &intent.order.spec.work_dir);
+    complete("SLURM_SUBMIT_HOST", &intent.order.spec.submit_host);
+    // A client without an environment, or `--export=NONE`, leaves these out; a login would have them.
+    let name = &intent.order.spec.user.name;
+    for (variable, value) in
+        [("USER", name.as_str()), ("LOGNAME", name), ("PATH", LOGIN_PATH), ("TMPDIR", "/tmp")]
+    {
+        complete(variable, value);
     }
-    let joined = variables.into_iter().map(|(name, value)| [name, b"=".to_vec(), value].concat());
-    joined.collect()
-}
-
-/// What a login of the job's user would have at least.
-fn login_variables(intent: &Intent) -> Vec<(&'static str, String)> {
-    let user = &intent.order.spec.user;
-    let known = nix::unistd::User::from_uid(nix::unistd::Uid::from_raw(user.uid)).ok().flatten();
-    let home = known.as_ref().map_or_else(|| "/".to_string(), |known| known.dir.display().to_string());
-    let shell =
-        known.as_ref().map_or_else(|| "/bin/sh".to_string(), |known| known.shell.display().to_string());
-    let path = "/usr/local/bin:/usr/bin:/bin".to_string();
-    vec![
-        ("HOME", home),
-        ("LOGNAME", user.name.clone()),
-        ("PATH", path),
-        ("SHELL", shell),
-        ("TMPDIR", "/tmp".to_string()),
-        ("USER", user.name.clone()),
-    ]
+    if asks_for_login {
+        complete("MAIL", &format!("/var/mail/{name}"));
+    }
+    let account =
+        account().unwrap_or_else(|| Account { home: "/".to_string(), shell: "/bin/sh".to_string() });
+    complete("HOME", &account.home);
+    complete("SHELL", &account.shell);
+    variables.into_iter().map(|(name, value)| [name, b"=".to_vec(), value].concat()).collect()
 }
 
 /// The job's own variables.
@@ -54,6 +103,7 @@ pub fn job_variables(intent: &Intent) -> BTreeMap<String, String> {
     let mut set = Variables(BTreeMap::new());
     identity(&mut set, intent);
     shape(&mut set, intent);
+    memory(&mut set, intent);
     gpus(&mut set, intent);
     array(&mut set, intent);
     set.0
@@ -85,8 +135,6 @@ fn identity(set: &mut Variables, intent: &Intent) {
     set.put("SLURM_JOB_UID", spec.user.uid);
     set.put("SLURM_JOB_GID", spec.user.gid);
     set.put("SLURM_JOB_USER", &spec.user.name);
-    set.put("SLURM_SUBMIT_DIR", &spec.work_dir);
-    set.put("SLURM_SUBMIT_HOST", &spec.submit_host);
     if order.run.start > 0 {
         set.put("SLURM_RESTART_COUNT", order.run.start);
     }
@@ -112,11 +160,15 @@ fn shape(set: &mut Variables, intent: &Intent) {
     set.put("SLURM_NODELIST", &names);
     set.put("SLURM_JOB_NUM_NODES", order.nodes.len());
     set.put("SLURM_NNODES", order.nodes.len());
-    let here = order.nodes.iter().find(|share| share.node.as_str() == intent.node);
-    set.put("SLURM_CPUS_ON_NODE", here.map_or(0, |share| share.cpus.len()));
+    set.put("SLURM_CPUS_ON_NODE", intent.here().map_or(0, |share| share.cpus.len()));
     set.put("SLURM_JOB_CPUS_PER_NODE", repeated(&order.nodes, |share| share.cpus.len()));
-    set.put("SLURM_TASKS_PER_NODE", repeated(&order.nodes, |share| u64::from(share.tasks)));
-    if request.tasks_given || request.tasks_per_node.is_some() {
+    let is_given = request.tasks_given || request.tasks_per_node.is_some();
+    let each = u64::from(request.cpus_per_task.max(1));
+    // Without a number of tasks Slurm shows as many as the CPUs would take (an exclusive node of 8: 8).
+    let tasks =
+        |share: &RunNode| if is_given { u64::from(share.tasks) } else { (share.cpus.len() / each).max(1) };
+    set.put("SLURM_TASKS_PER_NODE", repeated(&order.nodes, tasks));
+    if is_given {
         set.put("SLURM_NTASKS", request.tasks);
         set.put("SLURM_NPROCS", request.tasks);
     }
@@ -126,18 +178,25 @@ fn shape(set: &mut Variables, intent: &Intent) {
     if request.cpus_per_task_given {
         set.put("SLURM_CPUS_PER_TASK", request.cpus_per_task);
     }
-    match request.memory {
+}
+
+fn memory(set: &mut Variables, intent: &Intent) {
+    let cpus = intent.here().map_or(0, |share| share.cpus.len());
+    let given = intent.here().map_or(0, |share| share.memory.0);
+    match intent.order.spec.request.memory {
+        // 0 asks for all of the node's; what that is stands in the allocation.
+        Some(MemoryRequest::PerNode(each) | MemoryRequest::PerCpu(each)) if each.0 == 0 => {
+            set.put("SLURM_MEM_PER_NODE", given);
+        }
         Some(MemoryRequest::PerNode(each)) => set.put("SLURM_MEM_PER_NODE", each),
         Some(MemoryRequest::PerCpu(each)) => set.put("SLURM_MEM_PER_CPU", each),
         Some(MemoryRequest::PerGpu(each)) => set.put("SLURM_MEM_PER_GPU", each),
-        None => {
-            // The cluster's default is per CPU where it divides what was given so.
-            let cpus = here.map_or(0, |share| share.cpus.len());
-            let memory = here.map_or(0, |share| share.memory.0);
-            if cpus > 0 && memory > 0 && memory % cpus == 0 {
-                set.put("SLURM_MEM_PER_CPU", memory / cpus);
-            }
+        // The cluster's default is not in the order; what was given is, and a default per CPU divides it.
+        None if cpus > 0 && given > 0 && given.is_multiple_of(cpus) => {
+            set.put("SLURM_MEM_PER_CPU", given / cpus)
         }
+        None if given > 0 => set.put("SLURM_MEM_PER_NODE", given),
+        None => {}
     }
 }
 
@@ -158,16 +217,14 @@ fn repeated(nodes: &[RunNode], figure: impl Fn(&RunNode) -> u64) -> String {
 }
 
 fn gpus(set: &mut Variables, intent: &Intent) {
-    let order = &intent.order;
-    let here = order.nodes.iter().find(|share| share.node.as_str() == intent.node);
-    let Some(share) = here.filter(|share| !share.gpus.is_empty()) else { return };
+    let Some(share) = intent.here().filter(|share| !share.gpus.is_empty()) else { return };
     let indices: Vec<String> = share.gpus.iter().map(|gpu| gpu.index.to_string()).collect();
     let indices = indices.join(",");
     for name in ["CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES", "SLURM_JOB_GPUS"] {
         set.put(name, &indices);
     }
     set.put("SLURM_GPUS_ON_NODE", share.gpus.len());
-    for wish in &order.spec.request.gpus {
+    for wish in &intent.order.spec.request.gpus {
         let amount = match &wish.gpu_type {
             Some(gpu_type) => format!("{gpu_type}:{}", wish.count),
             None => wish.count.to_string(),
@@ -190,3 +247,6 @@ fn array(set: &mut Variables, intent: &Intent) {
     set.put("SLURM_ARRAY_TASK_MAX", task.task_max);
     set.put("SLURM_ARRAY_TASK_STEP", task.task_step);
 }
+
+#[cfg(test)]
+mod tests;

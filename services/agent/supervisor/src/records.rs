@@ -1,8 +1,9 @@
 //! The records in a run's directory.
 
 use daybook_schemas::UtcMicros;
+use daybook_schemas::job::TimeLimit;
 use daybook_schemas::orders::{RunOrder, RunWish, SignalOrder};
-use daybook_schemas::run::{EndCause, ExitStatus, ProcessUsage};
+use daybook_schemas::run::{EndCause, ExitStatus, ProcessUsage, RunNode};
 use serde::{Deserialize, Serialize};
 
 /// The intent.
@@ -42,6 +43,27 @@ pub struct Wish {
     pub wish: RunWish,
     /// Signals to send, each once.
     pub signals: Vec<SignalOrder>,
+    /// How long it may run, from the script's start: what it is now, if somebody has changed it.
+    pub time_limit: TimeLimit,
+}
+
+impl Wish {
+    /// Just to run: where what was ordered cannot be read.
+    pub fn run() -> Wish {
+        Wish { wish: RunWish::Run, signals: Vec::new(), time_limit: TimeLimit::Unlimited }
+    }
+
+    /// What an order wishes.
+    pub fn of(order: &RunOrder) -> Wish {
+        Wish { wish: order.wish, signals: order.signals.clone(), time_limit: order.time_limit }
+    }
+}
+
+impl Intent {
+    /// The run's share of this node.
+    pub fn here(&self) -> Option<&RunNode> {
+        self.order.nodes.iter().find(|share| share.node.as_str() == self.node)
+    }
 }
 
 /// Who supervises.
@@ -56,8 +78,10 @@ pub struct Claim {
 /// The script has started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
-    /// The script's process id.
+    /// The script's process id; it leads the session of the script.
     pub pid: i32,
+    /// Its start time in clock ticks since boot.
+    pub start_time: u64,
     /// When.
     pub at: UtcMicros,
 }

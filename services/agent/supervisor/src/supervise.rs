@@ -7,10 +7,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use daybook_schemas::UtcMicros;
 use daybook_schemas::job::TimeLimit;
 use daybook_schemas::orders::RunWish;
 use daybook_schemas::run::{EndCause, ExitStatus, ProcessUsage};
+use daybook_schemas::{Seq, UtcMicros};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
@@ -23,14 +23,28 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use crate::files::{Durability, read_json, write_json};
-use crate::launch::Launch;
-use crate::processes::{boot_id, clear_children, signal_descendants, start_time};
+use crate::launch::{Failure, Launch};
+use crate::notice;
+use crate::processes::{Run, boot_id, own_pid, start_time};
 use crate::records::{CLAIM, CONTROL, Claim, EXIT, Exit, Intent, LOCK, ORDER, STARTED, Started, WISH, Wish};
 
 /// Slurm's exit code for what could not be launched: 0:53.
 const LAUNCH_FAILED: ExitStatus = ExitStatus { code: 0, signal: 53 };
+/// The longest message kept, in characters.
+const MESSAGE_MAX: usize = 1000;
+/// What the script left running has so long between TERM and KILL, where nobody has asked for the run's end, at most.
+const SWEEP_WAIT_MAX: Duration = Duration::from_secs(2);
+/// KILL is sent again this often, to what was started in the meantime.
+const KILL_AGAIN: Duration = Duration::from_millis(50);
+/// What cannot be killed for so long (it hangs in the kernel) is left behind, and said.
+const KILL_PATIENCE: Duration = Duration::from_secs(60);
+/// The longest wait; the clock is looked at again then.
+const WAIT_MAX: Duration = Duration::from_secs(3600);
+/// While the disk does not take the exit record: between tries, doubled from the first to the last.
+const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
 
-/// Supervises the run of this directory. `Ok` also where another supervisor has it or had it.
+/// Supervises the run of this directory. `Ok` also where another supervisor has it or had it. An error means that
+/// nothing was started and nothing is claimed.
 pub fn supervise(directory: &Path) -> Result<(), String> {
     let fault = |error: io::Error| format!("{}: {error}", directory.display());
     // Away from the daemon's session and terminal: it may be stopped, this goes on.
@@ -42,19 +56,20 @@ pub fn supervise(directory: &Path) -> Result<(), String> {
     if intent.boot_id != boot_id() || !claim(directory).map_err(fault)? {
         return Ok(());
     }
-    let exit = Run::begin(directory, intent).and_then(Run::watch).unwrap_or_else(|why| Exit {
+    let exit = run(directory, &intent).unwrap_or_else(|why| Exit {
         at: now(),
         cause: EndCause::LaunchFailed,
         exit: LAUNCH_FAILED,
-        message: Some(why.chars().take(1000).collect()),
+        message: Some(why.chars().take(MESSAGE_MAX).collect()),
         usage: None,
     });
-    write_json(directory, EXIT, &exit, Durability::PowerCut).map_err(fault)
+    leave(directory, &exit);
+    Ok(())
 }
 
-/// Makes the claim; false where there is one.
-fn claim(directory: &Path) -> io::Result<bool> {
-    let pid = std::process::id() as i32;
+/// Makes this process's claim; false where there is one, or the run has been over for long.
+pub fn claim(directory: &Path) -> io::Result<bool> {
+    let pid = own_pid();
     let claim = Claim { pid, start_time: start_time(pid).unwrap_or(0) };
     let temporary = directory.join(format!("{CLAIM}.{pid}"));
     std::fs::write(&temporary, serde_json::to_vec(&claim)?)?;
@@ -62,9 +77,20 @@ fn claim(directory: &Path) -> io::Result<bool> {
     let made = std::fs::hard_link(&temporary, directory.join(CLAIM));
     std::fs::remove_file(&temporary)?;
     match made {
-        Ok(()) => Ok(true),
+        // Removing a directory starts with the order: if that is gone by now, so may be the claim of who ran it.
+        Ok(()) => Ok(directory.join(ORDER).exists()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error),
+    }
+}
+
+/// Writes the exit record, however long the disk does not take it: until then the run is not over for anybody, and this
+/// process keeps what it knows. If the directory is gone, nobody wants it.
+fn leave(directory: &Path, exit: &Exit) {
+    let mut pause = BACKOFF[0];
+    while write_json(directory, EXIT, exit, Durability::PowerCut).is_err() && directory.exists() {
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(BACKOFF[1]);
     }
 }
 
@@ -73,186 +99,261 @@ fn now() -> UtcMicros {
     UtcMicros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
-/// A script under supervision.
-struct Run<'a> {
-    directory: &'a Path,
-    intent: Intent,
-    script: Pid,
-    signals: SignalFd,
-    control: File,
-    started: Instant,
-    /// Why it is being ended, once it is.
-    ending: Option<EndCause>,
-    /// When what resists is killed.
-    kill_at: Option<Instant>,
-    /// The last signal order sent.
-    sent: daybook_schemas::Seq,
+/// Starts the script and sees it to its end. An error says why it could not be started.
+fn run(directory: &Path, intent: &Intent) -> Result<Exit, String> {
+    let watch = Watch::new(directory)?;
+    let (script, std_err) = match Launch::prepare(intent)?.start() {
+        Ok(started) => started,
+        Err(Failure::Launch(why)) => return Err(why),
+        Err(Failure::Execution { code, message }) => {
+            let exit = ExitStatus { code, signal: 0 };
+            return Ok(Exit {
+                at: now(),
+                cause: EndCause::Exited,
+                exit,
+                message: Some(message),
+                usage: None,
+            });
+        }
+    };
+    let started =
+        Started { pid: script.as_raw(), start_time: start_time(script.as_raw()).unwrap_or(0), at: now() };
+    // Where this cannot be written the run goes on all the same: its end is what counts.
+    let _ = write_json(directory, STARTED, &started, Durability::ProcessDeath);
+    // The agent waits for this line: the script's process exists.
+    let _ = io::stdout().write_all(b"started\n").and_then(|()| io::stdout().flush());
+    let supervision = Supervision {
+        directory,
+        intent,
+        watch,
+        script,
+        std_err,
+        started: Instant::now(),
+        limit: intent.order.time_limit,
+        ending: None,
+        sent: Seq::ZERO,
+        exit: None,
+    };
+    Ok(supervision.until_over())
 }
 
-impl<'a> Run<'a> {
-    fn begin(directory: &'a Path, intent: Intent) -> Result<Run<'a>, String> {
-        nix::sys::prctl::set_child_subreaper(true).map_err(|error| format!("subreaper: {error}"))?;
+/// What wakes the supervisor.
+struct Watch {
+    run: Run,
+    signals: SignalFd,
+    control: File,
+}
+
+impl Watch {
+    fn new(directory: &Path) -> Result<Watch, String> {
+        let run = Run::contain().map_err(|error| format!("subreaper: {error}"))?;
         let mut watched = SigSet::empty();
         watched.add(Signal::SIGCHLD);
-        // Whoever supervises ends with its run, not with a signal to a session.
-        [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().for_each(|signal| watched.add(signal));
+        // Whoever supervises ends with its run, not with a signal.
+        [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT]
+            .into_iter()
+            .for_each(|signal| watched.add(signal));
         watched.thread_block().map_err(|error| format!("signals: {error}"))?;
-        let signals = SignalFd::with_flags(&watched, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC);
-        let signals = signals.map_err(|error| format!("signalfd: {error}"))?;
+        let signals = SignalFd::with_flags(&watched, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
+            .map_err(|error| format!("signalfd: {error}"))?;
         let control = OpenOptions::new()
             .read(true)
             .write(true)
             .custom_flags(libc::O_NONBLOCK)
             .open(directory.join(CONTROL))
             .map_err(|error| format!("{CONTROL}: {error}"))?;
-        let script = Launch::prepare(intent.clone())?.start()?;
-        let started = Started { pid: script.as_raw(), at: now() };
-        write_json(directory, STARTED, &started, Durability::ProcessDeath)
-            .map_err(|error| format!("{STARTED}: {error}"))?;
-        // The agent waits for this line: the script's process exists.
-        let _ = io::stdout().write_all(b"started\n").and_then(|()| io::stdout().flush());
-        Ok(Run {
-            directory,
-            intent,
-            script,
-            signals,
-            control,
-            started: Instant::now(),
-            ending: None,
-            kill_at: None,
-            sent: daybook_schemas::Seq::ZERO,
-        })
+        Ok(Watch { run, signals, control })
     }
 
-    fn watch(mut self) -> Result<Exit, String> {
-        self.heed_wish();
-        let status = loop {
-            match waitpid(self.script, Some(WaitPidFlag::WNOHANG)) {
-                Ok(WaitStatus::Exited(_, code)) => break ExitStatus { code: code as u32, signal: 0 },
-                Ok(WaitStatus::Signaled(_, signal, _)) => {
-                    break ExitStatus { code: 0, signal: signal as u32 };
-                }
-                Ok(_) => {}
-                Err(Errno::EINTR) => continue,
-                Err(error) => return Err(format!("wait: {error}")),
-            }
-            self.wait_for_something()?;
-        };
-        let at = now();
-        let clean = clear_children();
-        Ok(Exit {
-            at,
-            cause: self.ending.unwrap_or(EndCause::Exited),
-            exit: status,
-            message: (!clean).then(|| "processes of the run could not be killed".to_string()),
-            usage: usage(),
-        })
-    }
-
-    /// Sleeps until a child ends, the agent has something to say, or a moment has come.
-    fn wait_for_something(&mut self) -> Result<(), String> {
-        let timeout = match self.next_moment() {
-            // Rounded up, so that the moment has come when it wakes.
-            Some(moment) => {
-                let left = moment.saturating_duration_since(Instant::now()).as_millis() + 1;
-                PollTimeout::from(u16::try_from(left).unwrap_or(u16::MAX))
-            }
-            None => PollTimeout::NONE,
-        };
+    /// Sleeps until a child ends, the agent has something to say, or the time is up.
+    fn wait(&self, longest: Duration) {
+        // Rounded up, so that the moment has come when it wakes.
+        let millis = i32::try_from(longest.min(WAIT_MAX).as_millis()).unwrap_or(i32::MAX - 1) + 1;
         let mut sources = [
             PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.control.as_fd(), PollFlags::POLLIN),
         ];
-        match poll(&mut sources, timeout) {
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(error) => return Err(format!("poll: {error}")),
-        }
-        while let Ok(Some(_)) = self.signals.read_signal() {}
-        self.reap_orphans();
+        // An interrupted wait is a short one.
+        let _ = poll(&mut sources, PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX));
+    }
+
+    /// Whether the agent has knocked.
+    fn is_called(&mut self) -> bool {
         let mut bytes = [0u8; 256];
-        if matches!(self.control.read(&mut bytes), Ok(read) if read > 0) {
-            while matches!(self.control.read(&mut bytes), Ok(read) if read > 0) {}
-            self.heed_wish();
+        let mut called = false;
+        while matches!(self.control.read(&mut bytes), Ok(read) if read > 0) {
+            called = true;
         }
-        self.heed_clock();
-        Ok(())
+        called
     }
 
-    /// Orphans of the job become children here: those that have ended are taken away, the script's end is left to
-    /// its own wait.
-    fn reap_orphans(&self) {
+    /// Whether this process was told to end: so does a machine that goes down.
+    fn is_told_to_end(&self) -> bool {
+        let mut told = false;
+        while let Ok(Some(signal)) = self.signals.read_signal() {
+            told |= signal.ssi_signo == (Signal::SIGTERM as i32).cast_unsigned();
+        }
+        told
+    }
+}
+
+/// The run is being ended by us.
+struct Ending {
+    cause: EndCause,
+    kill_at: Instant,
+}
+
+/// A script under supervision.
+struct Supervision<'a> {
+    directory: &'a Path,
+    intent: &'a Intent,
+    watch: Watch,
+    script: Pid,
+    std_err: File,
+    started: Instant,
+    limit: TimeLimit,
+    ending: Option<Ending>,
+    /// The last signal order sent.
+    sent: Seq,
+    exit: Option<(ExitStatus, UtcMicros)>,
+}
+
+impl Supervision<'_> {
+    fn until_over(mut self) -> Exit {
+        self.heed_wish();
+        let (exit, at) = loop {
+            self.reap();
+            if let Some(exit) = self.exit {
+                break exit;
+            }
+            let longest = self.heed_clock();
+            self.watch.wait(longest);
+            if self.watch.is_told_to_end() {
+                self.end(EndCause::NodeFailed);
+            }
+            if self.watch.is_called() {
+                self.heed_wish();
+            }
+        };
+        let left = self.sweep();
+        Exit {
+            at,
+            cause: self.ending.map_or(EndCause::Exited, |ending| ending.cause),
+            exit,
+            message: (left > 0).then(|| format!("{left} processes of the run could not be killed")),
+            usage: usage(),
+        }
+    }
+
+    /// Takes every child that has ended, orphans of the job among them; gives whether there is none left at all.
+    fn reap(&mut self) -> bool {
         loop {
-            // SAFETY: plain system call with a zeroed out-parameter; it only looks (WNOWAIT).
-            let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-            let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-            // SAFETY: `info` is valid for writes.
-            if unsafe { libc::waitid(libc::P_ALL, 0, &mut info, flags) } != 0 {
-                return;
+            let (pid, exit) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::Exited(pid, code)) => {
+                    (pid, ExitStatus { code: code.cast_unsigned(), signal: 0 })
+                }
+                Ok(WaitStatus::Signaled(pid, signal, _)) => {
+                    (pid, ExitStatus { code: 0, signal: (signal as i32).cast_unsigned() })
+                }
+                Ok(WaitStatus::StillAlive) => return false,
+                Err(Errno::ECHILD) => return true,
+                Ok(_) | Err(_) => continue,
+            };
+            if pid == self.script {
+                self.exit = Some((exit, now()));
             }
-            // SAFETY: waitid has filled `info` (pid 0: nobody has ended).
-            let pid = unsafe { info.si_pid() };
-            if pid == 0 || pid == self.script.as_raw() {
-                return;
-            }
-            let _ = waitpid(Pid::from_raw(pid), Some(WaitPidFlag::WNOHANG));
         }
     }
 
-    fn limit(&self) -> Option<Instant> {
-        match self.intent.order.time_limit {
-            TimeLimit::Minutes(minutes) => Some(self.started + Duration::from_secs(u64::from(minutes) * 60)),
-            TimeLimit::Unlimited => None,
+    /// Does what is due, and gives how long nothing will be.
+    fn heed_clock(&mut self) -> Duration {
+        if let Some(ending) = &self.ending {
+            let left = ending.kill_at.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                self.watch.run.signal(Signal::SIGKILL);
+                return KILL_AGAIN;
+            }
+            return left;
         }
-    }
-
-    fn next_moment(&self) -> Option<Instant> {
-        if self.ending.is_some() { self.kill_at } else { self.limit() }
-    }
-
-    fn heed_clock(&mut self) {
-        let moment = Instant::now();
-        if self.ending.is_none() && self.limit().is_some_and(|limit| limit <= moment) {
+        let TimeLimit::Minutes(minutes) = self.limit else { return WAIT_MAX };
+        let left = Duration::from_secs(u64::from(minutes) * 60).saturating_sub(self.started.elapsed());
+        if left.is_zero() {
             self.end(EndCause::TimeLimit);
-        } else if self.kill_at.is_some_and(|at| at <= moment) {
-            signal_descendants(std::process::id() as i32, Signal::SIGKILL);
-            // Again soon: what forks while it is killed.
-            self.kill_at = Some(moment + Duration::from_millis(50));
         }
+        left
     }
 
     /// What the agent wishes, read from its file.
     fn heed_wish(&mut self) {
         let Ok(Some(wish)) = read_json::<Wish>(self.directory, WISH) else { return };
+        self.limit = wish.time_limit;
         for order in wish.signals {
             if order.requested > self.sent {
                 self.sent = order.requested;
                 if let (true, Ok(signal)) = (order.batch, Signal::try_from(order.signal)) {
-                    signal_descendants(std::process::id() as i32, signal);
+                    self.watch.run.signal(signal);
                 }
             }
         }
         match wish.wish {
-            RunWish::Cancel => self.end(EndCause::Cancelled),
+            // A run that the orders do not know any more (Release) is as good as cancelled.
+            RunWish::Cancel | RunWish::Release => self.end(EndCause::Cancelled),
             RunWish::Requeue => self.end(EndCause::Requeued),
             RunWish::NodeDown => self.end(EndCause::NodeFailed),
-            RunWish::Run | RunWish::Release => {}
+            RunWish::Run => {}
         }
     }
 
-    /// TERM now (and CONT, for what is stopped), KILL after the kill wait.
+    /// Says so in the job's output, then TERM (and CONT, for what is stopped), KILL after the kill wait. The first cause
+    /// counts.
     fn end(&mut self, cause: EndCause) {
         if self.ending.is_some() {
             return;
         }
-        self.ending = Some(cause);
-        let own = std::process::id() as i32;
-        signal_descendants(own, Signal::SIGCONT);
-        signal_descendants(own, Signal::SIGTERM);
-        self.kill_at = Some(Instant::now() + Duration::from_secs(self.intent.order.kill_wait.0));
+        let line = notice::ended(self.intent, cause, &notice::local_time(now()));
+        let _ = self.std_err.write_all(line.as_bytes());
+        self.terminate();
+        let kill_at = Instant::now() + Duration::from_secs(self.intent.order.kill_wait.0);
+        self.ending = Some(Ending { cause, kill_at });
+    }
+
+    fn terminate(&self) {
+        self.watch.run.signal(Signal::SIGTERM);
+        self.watch.run.signal(Signal::SIGCONT);
+    }
+
+    /// Ends what the script has left running. Gives how many processes would not end.
+    fn sweep(&mut self) -> usize {
+        if self.reap() {
+            return 0;
+        }
+        let kill_at = match &self.ending {
+            Some(ending) => ending.kill_at,
+            None => {
+                self.terminate();
+                Instant::now() + Duration::from_secs(self.intent.order.kill_wait.0).min(SWEEP_WAIT_MAX)
+            }
+        };
+        let give_up = kill_at.max(Instant::now()) + KILL_PATIENCE;
+        while !self.reap() {
+            let now = Instant::now();
+            if now >= give_up {
+                return self.watch.run.processes().len();
+            }
+            if now < kill_at {
+                self.watch.wait(kill_at - now);
+            } else {
+                self.watch.run.signal(Signal::SIGKILL);
+                self.watch.wait(KILL_AGAIN);
+            }
+            self.watch.is_told_to_end();
+            self.watch.is_called();
+        }
+        0
     }
 }
 
-/// What the script and its children have used.
+/// What the script and its children have used; all of them have been waited for.
 fn usage() -> Option<ProcessUsage> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
     Some(ProcessUsage {

@@ -6,22 +6,27 @@ use daybook_schemas::api::{ApiError, CancelRequest, ErrorCode, JobFilter, JobSel
 use daybook_schemas::events::{JobCancelRequested, JobTarget};
 use daybook_schemas::job::JobState;
 
-use super::{Decided, invalid_job, selected};
+use super::{Decided, Decision, invalid_job, selected};
 use crate::authority::{Authority, denied};
 
 /// `POST /v1/jobs/cancel`.
 pub(crate) struct Cancel(pub(crate) CancelRequest);
 
 impl Cancel {
-    pub(super) fn decide(
-        &self,
-        cluster: &Cluster,
-        authority: &Authority,
-        peer: Peer,
-    ) -> (Decided, Vec<Body>) {
+    pub(super) fn decide(&self, cluster: &Cluster, authority: &Authority, peer: Peer) -> Decision {
         let filter = &self.0.filter;
         let (mut targets, mut bodies) = (Vec::new(), Vec::new());
-        for target in self.targets(cluster, authority, peer) {
+        let mut meant = self.targets(cluster, authority, peer);
+        let more = meant.len() > SELECTORS_MAX;
+        if more && self.0.signal.is_some() {
+            // Signalled jobs stay in the filter, so it could not be asked again for the rest.
+            return Err(ApiError::new(ErrorCode::TooLarge, "Too many jobs for one signal").detail(format!(
+                "{} jobs are meant, at most {SELECTORS_MAX} are signalled at once",
+                meant.len()
+            )));
+        }
+        meant.truncate(SELECTORS_MAX);
+        for target in meant {
             let outcome = self.judge(cluster, authority, peer, &target, filter);
             if outcome.is_ok() {
                 bodies.push(self.event(&target, peer));
@@ -32,7 +37,7 @@ impl Cancel {
                 targets.push(TargetOutcome { target, error });
             }
         }
-        (Decided { job: None, targets }, bodies)
+        Ok((Decided { job: None, targets, more }, bodies))
     }
 
     /// What is named, or else everything that the filter matches.
@@ -113,8 +118,8 @@ fn runs_on(cluster: &Cluster, job: &Job, nodes: &[String]) -> bool {
     run.is_some_and(|run| run.nodes.iter().any(|share| nodes.iter().any(|name| name == share.node.as_str())))
 }
 
-/// The most jobs that one request may name.
-const SELECTORS_MAX: usize = 10_000;
+/// The most jobs that one request may name, or a filter takes at once: its events are one commit.
+const SELECTORS_MAX: usize = 4_000;
 
 /// A cancellation names something, and not more than can be handled at once.
 pub(crate) fn check_restricted(filter: &JobFilter) -> Result<(), ApiError> {

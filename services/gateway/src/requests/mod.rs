@@ -36,6 +36,8 @@ pub(crate) struct Decided {
     pub(crate) job: Option<JobId>,
     /// Of the others: what became of each target.
     pub(crate) targets: Vec<TargetOutcome>,
+    /// There is more that the request means; it has to be asked again.
+    pub(crate) more: bool,
 }
 
 /// The answer and the events, or why not.
@@ -52,7 +54,7 @@ impl Request {
     ) -> Decision {
         match self {
             Request::Submission(request) => request.decide(cluster, next_id),
-            Request::Cancel(request) => Ok(request.decide(cluster, authority, peer)),
+            Request::Cancel(request) => request.decide(cluster, authority, peer),
             Request::Action(request) => Ok(request.decide(cluster, authority, peer)),
             Request::Update(request) => request.decide(cluster, authority, peer),
             Request::NodeUpdate(request) => request.decide(cluster, authority, peer),

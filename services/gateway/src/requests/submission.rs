@@ -54,7 +54,7 @@ impl Submission {
             return Err(ApiError::new(ErrorCode::TooManyJobs, "no job ids are left"));
         }
         let spec = self.spec(partition, parameters.job_requeue);
-        let decided = Decided { job: Some(next_id), targets: Vec::new() };
+        let decided = Decided { job: Some(next_id), targets: Vec::new(), more: false };
         Ok((decided, vec![JobSubmitted { job: next_id, ids, spec }.into()]))
     }
 

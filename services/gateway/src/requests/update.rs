@@ -26,7 +26,8 @@ impl Update {
             self.check_waiting(cluster, job, is_administrator)?;
         }
         let target = JobSelector { job: change.job, tasks: None };
-        let decided = Decided { job: None, targets: vec![TargetOutcome { target, error: None }] };
+        let decided =
+            Decided { job: None, targets: vec![TargetOutcome { target, error: None }], more: false };
         Ok((decided, vec![change.clone().into()]))
     }
 

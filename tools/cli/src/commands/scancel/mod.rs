@@ -156,6 +156,18 @@ fn cancel(client: &mut Client, wish: &Wish, filter: JobFilter) -> u8 {
         wish.announce(&selector.to_string());
     }
     let named = !filter.jobs.is_empty();
+    let mut exit = 0;
+    loop {
+        let (code, more) = cancel_some(client, wish, filter.clone(), named);
+        exit = code.max(exit);
+        if !more {
+            return exit;
+        }
+    }
+}
+
+/// One request; its exit code, and whether the filter matches more.
+fn cancel_some(client: &mut Client, wish: &Wish, filter: JobFilter, named: bool) -> (u8, bool) {
     match client.post::<_, Changed>("/v1/jobs/cancel", &wish.request(filter)) {
         Ok(changed) => {
             let mut exit = 0;
@@ -168,10 +180,10 @@ fn cancel(client: &mut Client, wish: &Wish, filter: JobFilter) -> u8 {
                     exit = report_outcome(wish, &target, &error).max(exit);
                 }
             }
-            exit
+            (exit, changed.more)
         }
-        Err(CallError::Unreachable(unreachable)) => report_unreachable(wish, unreachable),
-        Err(error) => report_call(wish, &error),
+        Err(CallError::Unreachable(unreachable)) => (report_unreachable(wish, unreachable), false),
+        Err(error) => (report_call(wish, &error), false),
     }
 }
 

@@ -1,0 +1,9 @@
+//! An agent with real supervisors and real scripts, a log in memory, and orders from the test.
+
+mod bench;
+mod ending;
+mod launching;
+mod restarts;
+mod simulated;
+mod throughput;
+mod troubled_log;
