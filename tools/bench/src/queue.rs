@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::daemon::{Daemon, submit_many};
 use crate::figures::{milliseconds, percentiles};
+use crate::running::until_empty;
 
 pub fn measure(root: &Path, scale: usize) -> Result<Value, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -41,7 +42,9 @@ pub fn measure(root: &Path, scale: usize) -> Result<Value, String> {
                 "resident_after_restart_kib": resident_after,
             }),
         );
-        daemon.command("scancel", &["-u", &user])?.status().map_err(|error| error.to_string())?;
+        // Those that run outlive the daemon: nothing of them may be left when the measurement is over.
+        daemon.time("scancel", &["-u", &user])?;
+        runtime.block_on(until_empty(&daemon))?;
     }
     Ok(Value::Object(figures))
 }

@@ -38,7 +38,8 @@ pub fn measure(root: &Path, scale: usize, baseline: &Baseline) -> Result<Value, 
     }))
 }
 
-async fn until_empty(daemon: &Daemon) -> Result<(), String> {
+/// Waits until no job waits or runs.
+pub async fn until_empty(daemon: &Daemon) -> Result<(), String> {
     let mut sender = daemon.connect().await?;
     let started = Instant::now();
     let query = json!({ "columns": ["job_id"] });
