@@ -9,7 +9,7 @@ use expect_test::expect_file;
 use serde_json::Value;
 
 pub fn directory(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+    Path::new(&std::env::var("CARGO_MANIFEST_DIR").expect("cargo names the crate")).join(name)
 }
 
 pub fn pretty(document: &Value) -> String {

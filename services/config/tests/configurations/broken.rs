@@ -10,7 +10,7 @@ use crate::machine::Vm;
 use crate::written::{directory, loaded, shown};
 
 fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
+    Path::new(&std::env::var("CARGO_MANIFEST_DIR").expect("cargo names the crate")).join("tests").join(name)
 }
 
 #[test]

@@ -89,7 +89,10 @@ mod tests {
 
     fn page(name: &str) -> String {
         let name = if SLURM_NAMES.contains(&name) { name.to_string() } else { format!("daybook-{name}") };
-        let path = format!("{}/../../docs/commands/{name}.md", env!("CARGO_MANIFEST_DIR"));
+        let path = format!(
+            "{}/../../docs/commands/{name}.md",
+            std::env::var("CARGO_MANIFEST_DIR").expect("cargo names the crate")
+        );
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 

@@ -143,7 +143,10 @@ fn a_batch_script_has_the_environment_that_a_real_slurm_gives() {
         ("uneven", uneven),
     ];
     for (name, intent) in &cases {
-        let path = format!("{}/src/environment/recorded/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+        let path = format!(
+            "{}/src/environment/recorded/{name}.txt",
+            std::env::var("CARGO_MANIFEST_DIR").expect("cargo names the crate")
+        );
         let expected = recorded(&std::fs::read_to_string(path).unwrap());
         let submit_dir = if *name == "uneven" { "/home/alice" } else { "/home/alice/env" };
         let submitted = String::from_utf8_lossy(SUBMITTED).replace("/home/alice/env", submit_dir);
