@@ -13,7 +13,7 @@ pub struct RunEnded {
     pub node: NodeName,
     /// What made it end.
     pub cause: EndCause,
-    /// How the batch script ended.
+    /// How the batch script itself ended, whatever the cause; jobs that show TIMEOUT or CANCELLED show 0:0.
     pub exit: ExitStatus,
     /// Detail for people, such as why it could not be launched; at most 1,024 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,6 +1,6 @@
-//! The runs' directories: the intent, the wish, what a supervisor has left. All of it may block.
+//! The runs' files and scripts: the intent, the wish, what a supervisor has left. All of it may block.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -10,18 +10,13 @@ use std::time::{Duration, Instant};
 
 use daybook_schemas::orders::RunOrder;
 use daybook_schemas::{BlobHash, RunId, Seq, UtcMicros};
-use daybook_supervisor::files::{Durability, read_json, write_json};
-use daybook_supervisor::processes::{boot_id, session_members};
-use daybook_supervisor::records::{
-    CLAIM, CONTROL, Claim, EXIT, Exit, Intent, LOCK, ORDER, STARTED, Started, WISH, Wish,
-};
+use daybook_supervisor::processes::{boot_id, session_members, start_time};
+use daybook_supervisor::records::{Claim, Entry, Exit, Intent, Record, Started, Wish};
+use daybook_supervisor::run_files::{Order, RunFiles};
 use daybook_supervisor::standard_files::Paths;
-use daybook_supervisor::supervise;
-use nix::fcntl::{Flock, FlockArg};
-use nix::libc;
 use nix::sys::signal::{Signal, kill};
-use nix::sys::stat::Mode;
 use nix::unistd::Pid;
+use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use tokio::process::{Child, Command};
 
 use crate::agent::{AgentConfig, Node, StartError};
@@ -40,9 +35,9 @@ pub(crate) struct Directories {
     boot_id: String,
 }
 
-/// What a run's directory says.
+/// What a run's files say.
 pub(crate) enum Found {
-    /// There is none, or one without an intent.
+    /// There are none, or none with an order that was written to its end.
     Nothing,
     /// Nobody has claimed it.
     Unclaimed(Box<Intent>),
@@ -50,7 +45,7 @@ pub(crate) enum Found {
     Claiming,
     /// A supervisor lives.
     Supervised(Box<Intent>, Claim),
-    /// The supervisor has left its exit record.
+    /// The supervisor has recorded the end.
     Ended(Exit),
     /// Nobody saw its end.
     Lost(Box<Dead>),
@@ -75,7 +70,7 @@ pub(crate) struct Loss {
 /// A run that was found at the agent's start.
 pub(crate) struct Scanned {
     pub(crate) run: RunId,
-    /// Absent where the intent cannot be read.
+    /// Absent where it cannot be read.
     pub(crate) order: Option<RunOrder>,
 }
 
@@ -123,8 +118,8 @@ impl Directories {
         Ok(Directories { runs, spool, boot_id: boot_id() })
     }
 
-    fn run(&self, run: RunId) -> PathBuf {
-        self.runs.join(run.to_string())
+    fn files(&self, run: RunId) -> RunFiles {
+        RunFiles::of(&self.runs, run)
     }
 
     /// `job00123`, as Slurm calls it; a later start of the same job has its own.
@@ -133,121 +128,127 @@ impl Directories {
         self.spool.join(if run.start == 0 { name } else { format!("{name}.{}", run.start) })
     }
 
-    /// Every run that has a directory. Leftovers without an intent are removed.
+    /// Every run that has files. Leftovers without an order are removed.
     pub(crate) fn scan(&self) -> Vec<Scanned> {
         let mut found = Vec::new();
-        for entry in std::fs::read_dir(&self.runs).into_iter().flatten().flatten() {
-            let Some(run) = entry.file_name().to_str().and_then(|name| name.parse::<RunId>().ok()) else {
-                continue;
-            };
-            match read_json::<Intent>(&entry.path(), ORDER) {
-                Ok(Some(intent)) => found.push(Scanned { run, order: Some(intent.order) }),
-                Ok(None) => self.remove(run),
-                Err(_) => found.push(Scanned { run, order: None }),
+        for run in RunFiles::runs_in(&self.runs) {
+            match self.files(run).read_order() {
+                Ok(Order::Whole(intent, _)) => found.push(Scanned { run, order: Some(intent.order) }),
+                Ok(Order::None) => self.remove(run),
+                // Nobody starts anything before the order is whole: unless it is claimed, this one was cut off.
+                Ok(Order::Torn) if !self.files(run).record().exists() => self.remove(run),
+                Ok(Order::Torn) | Err(_) => found.push(Scanned { run, order: None }),
             }
         }
-        found.sort_by_key(|scanned| scanned.run);
         found
     }
 
     /// What is the case with a run.
     pub(crate) fn judge(&self, run: RunId) -> Found {
-        let directory = self.run(run);
+        let files = self.files(run);
         let lost = |intent: Option<Intent>, is_of_an_earlier_boot: bool, message: String| {
             Found::Lost(Box::new(Dead { intent, is_of_an_earlier_boot, message }))
         };
-        let intent = match read_json::<Intent>(&directory, ORDER) {
-            Ok(Some(intent)) => intent,
-            Ok(None) => return Found::Nothing,
-            Err(error) => return lost(None, false, format!("its intent cannot be read: {error}")),
+        // The claim, then the lock, then the end: a supervisor holds the lock from before its claim until after its end, so
+        // a claim without a lock has either all there will be, or was left by a dead one.
+        let claimed = files.read_record();
+        let is_supervised = files.is_locked();
+        let (claimed, record) = match (claimed, files.read_record()) {
+            (Ok(claimed), Ok(record)) => (claimed, record.unwrap_or_default()),
+            (Err(error), _) | (_, Err(error)) => {
+                return lost(None, false, format!("its record cannot be read: {error}"));
+            }
+        };
+        let intent = match files.read_order() {
+            Ok(Order::Whole(intent, _)) => *intent,
+            Ok(Order::None) => return Found::Nothing,
+            // Nobody starts anything before the order is whole and on stable storage.
+            Ok(Order::Torn) if claimed.is_none() => return Found::Nothing,
+            Ok(Order::Torn) => return lost(None, false, "its order is damaged".to_string()),
+            Err(error) => return lost(None, false, format!("its order cannot be read: {error}")),
         };
         let is_of_an_earlier_boot = intent.boot_id != self.boot_id;
-        // The claim, then the lock, then the exit record: a supervisor holds the lock from before its claim until after
-        // its exit record, so a claim without a lock has either all there will be, or was left by a dead one.
-        let claim = match read_json::<Claim>(&directory, CLAIM) {
-            Ok(claim) => claim,
-            // Power went before it was whole on disk.
-            Err(_) if is_of_an_earlier_boot => None,
-            Err(error) => return lost(Some(intent), false, format!("its claim cannot be read: {error}")),
-        };
-        let is_supervised = is_locked(&directory);
-        match (read_json::<Exit>(&directory, EXIT), claim, is_supervised) {
-            (Ok(Some(exit)), _, false) => Found::Ended(exit),
-            (_, Some(claim), true) => Found::Supervised(Box::new(intent), claim),
-            (_, None, true) => Found::Claiming,
+        match (claimed, record, is_supervised) {
+            (_, Record { ended: Some(exit), .. }, false) => Found::Ended(exit),
+            (Some(Record { claimed: Some(claim), .. }), _, true) => {
+                Found::Supervised(Box::new(intent), claim)
+            }
+            (_, _, true) => Found::Claiming,
             _ if is_of_an_earlier_boot => {
                 lost(Some(intent), true, "the machine was restarted while it ran".to_string())
             }
-            (Err(error), ..) => lost(Some(intent), false, format!("its exit record cannot be read: {error}")),
-            (Ok(_), None, false) => Found::Unclaimed(Box::new(intent)),
-            (Ok(_), Some(_), false) => {
-                lost(Some(intent), false, "its supervisor is gone and has left no exit record".to_string())
+            // Claimed between the looks.
+            (None, Record { claimed: Some(_), .. }, false) => Found::Claiming,
+            (None, _, false) => Found::Unclaimed(Box::new(intent)),
+            (Some(_), _, false) => {
+                lost(Some(intent), false, "its supervisor is gone and has not recorded its end".to_string())
             }
         }
     }
 
     /// Writes the intent and what the script needs. An error is the disk's, and may pass.
     pub(crate) fn prepare(&self, node: &Node, order: &RunOrder, payload: Payload) -> io::Result<()> {
-        let (directory, job) = (self.run(order.run), self.job(order.run));
-        let intent = Intent {
-            order: order.clone(),
-            node: node.name().to_string(),
-            boot_id: self.boot_id.clone(),
-            script: job.join("slurm_script").display().to_string(),
-            environment: directory.join("environment").display().to_string(),
-        };
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&job)?;
+        let job = self.job(order.run);
         let script = job.join("slurm_script");
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&job)?;
         write_file(&script, &payload.script, 0o700)?;
-        write_file(&directory.join("environment"), &payload.environment, 0o600)?;
         if node.config.allow_other_users {
             let (uid, gid) = (order.spec.user.uid, order.spec.user.gid);
             std::os::unix::fs::chown(&script, Some(uid), Some(gid))?;
             std::os::unix::fs::chown(&job, Some(uid), Some(gid))?;
         }
-        match nix::unistd::mkfifo(&directory.join(CONTROL), Mode::from_bits_truncate(0o600)) {
-            Ok(()) | Err(nix::errno::Errno::EEXIST) => {}
-            Err(error) => return Err(error.into()),
-        }
-        // Last, and synced: with it the run may start. The script and its environment need no sync: after a power cut
-        // the intent's boot is another one, and the run does not start.
-        write_json(&directory, ORDER, &intent, Durability::PowerCut)?;
-        File::open(&self.runs)?.sync_all()
+        let intent = Intent {
+            order: order.clone(),
+            node: node.name().to_string(),
+            boot_id: self.boot_id.clone(),
+            script: script.display().to_string(),
+            environment_bytes: payload.environment.len() as u64,
+        };
+        // Last, and synced: with it the run may start. The script needs no sync: after a power cut the intent's boot is
+        // another one, and the run does not start.
+        self.files(order.run).write_order(&intent, &payload.environment)
     }
 
-    /// Starts a supervisor for a run.
-    pub(crate) fn spawn(&self, node: &Node, run: RunId) -> io::Result<Child> {
-        let directory = self.run(run);
-        let messages =
-            OpenOptions::new().create(true).append(true).mode(0o600).open(directory.join("supervisor.log"));
-        Command::new(&node.config.supervisor_binary)
-            .arg(&directory)
+    /// Starts a supervisor for a run. What it prints comes through the pipe.
+    pub(crate) fn spawn(&self, node: &Node, run: RunId) -> io::Result<(Child, io::PipeReader)> {
+        let (printed, prints) = io::pipe()?;
+        let child = Command::new(&node.config.supervisor_binary)
+            .arg(self.files(run).base())
             .current_dir("/")
             .env_clear()
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(messages.map_or_else(|_| Stdio::null(), Stdio::from))
-            .spawn()
+            .stdout(prints.try_clone()?)
+            .stderr(prints)
+            .spawn()?;
+        Ok((child, printed))
     }
 
-    /// Claims a run for nobody: its script will not be started.
-    pub(crate) fn claim_unstarted(&self, run: RunId, exit: &Exit) -> io::Result<()> {
-        let directory = self.run(run);
-        match supervise::claim(&directory)? {
-            true => write_json(&directory, EXIT, exit, Durability::PowerCut),
-            false => Ok(()),
+    /// Claims a run for nobody: its script will not be started. Where a supervisor has claimed it, nothing is done.
+    pub(crate) fn claim_unstarted(&self, run: RunId, exit: Exit) -> io::Result<()> {
+        let files = self.files(run);
+        let Some(lock) = files.lock()? else { return Ok(()) };
+        match files.claim(&lock)? {
+            Some(mut record) => record.add_synced(&Entry::Ended(exit)).inspect_err(|_| {
+                // Nothing was started and the lock is held, so the claim may be given back.
+                let _ = std::fs::remove_file(files.record());
+            }),
+            None => Ok(()),
         }
+    }
+
+    fn record(&self, run: RunId) -> Record {
+        self.files(run).read_record().ok().flatten().unwrap_or_default()
     }
 
     /// The script's process, if there has been one.
     pub(crate) fn started(&self, run: RunId) -> Option<Started> {
-        read_json(&self.run(run), STARTED).ok().flatten()
+        self.record(run).started
     }
 
     /// The script's process, unless it is over already: then start and end are told together.
     pub(crate) fn started_and_goes_on(&self, run: RunId) -> Option<Started> {
-        self.started(run).filter(|_| !self.run(run).join(EXIT).exists())
+        let record = self.record(run);
+        record.started.filter(|_| record.ended.is_none())
     }
 
     /// Ends what a dead supervisor has left (the script's session and its descendants; the script itself dies with its
@@ -277,9 +278,8 @@ impl Directories {
             let found = std::fs::metadata(path).ok()?;
             Some(found.mtime().saturating_mul(1_000_000).saturating_add(found.mtime_nsec() / 1000))
         };
-        let directory = self.run(run);
-        let mut paths: Vec<PathBuf> =
-            [ORDER, CLAIM, STARTED, EXIT].iter().map(|name| directory.join(name)).collect();
+        let files = self.files(run);
+        let mut paths: Vec<PathBuf> = vec![files.order(), files.record()];
         if let Some(intent) = intent {
             let work_dir = Path::new(&intent.order.spec.work_dir);
             let Paths { std_out, std_err, .. } = Paths::of(intent);
@@ -289,31 +289,35 @@ impl Directories {
         UtcMicros(newest).min(now())
     }
 
-    /// Puts a wish where the supervisor finds it, and wakes it.
+    /// Puts a wish where the supervisor finds it, and wakes it. One that has not claimed the run yet looks by itself.
     pub(crate) fn tell(&self, run: RunId, wish: &Wish) -> io::Result<()> {
-        let directory = self.run(run);
-        write_json(&directory, WISH, wish, Durability::ProcessDeath)?;
-        let control =
-            OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(directory.join(CONTROL));
-        // Nobody listens yet or any more: a supervisor reads the wish when it begins.
-        if let Ok(mut control) = control {
-            let _ = control.write_all(b"!");
+        self.files(run).write_wish(wish)?;
+        if let Some(claim) = self.record(run).claimed {
+            wake(claim);
         }
         Ok(())
     }
 
-    /// Removes what is left of a run. The intent goes first: a directory without one is a leftover, whatever is in it.
+    /// Removes what is left of a run.
     pub(crate) fn remove(&self, run: RunId) {
-        let directory = self.run(run);
-        let gone = |result: io::Result<()>| match result {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                tracing::warn!(%run, %error, "a leftover of the run cannot be removed");
-            }
-            _ => {}
-        };
-        gone(std::fs::remove_file(directory.join(ORDER)));
-        gone(std::fs::remove_dir_all(self.job(run)));
-        gone(std::fs::remove_dir_all(&directory));
+        let job = self.job(run);
+        let removed = self.files(run).remove(|| match std::fs::remove_dir_all(&job) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        });
+        if let Err(error) = removed {
+            tracing::warn!(%run, %error, "a leftover of the run cannot be removed");
+        }
+    }
+}
+
+/// Wakes a supervisor, if it is still that process.
+fn wake(claim: Claim) {
+    let Some(pid) = rustix::process::Pid::from_raw(claim.pid) else { return };
+    let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { return };
+    // Looked at after it was opened: the descriptor is of the process that has this start time.
+    if start_time(claim.pid) == Some(claim.start_time) {
+        let _ = pidfd_send_signal(process, rustix::process::Signal::USR1);
     }
 }
 
@@ -360,14 +364,6 @@ fn others_may_pass(path: &Path) -> bool {
         std::fs::metadata(part)
             .map_or(true, |found| !found.is_dir() || found.permissions().mode() & 0o001 != 0)
     })
-}
-
-fn is_locked(directory: &Path) -> bool {
-    match OpenOptions::new().read(true).open(directory.join(LOCK)) {
-        // Shared, so that two who look do not take each other for a supervisor.
-        Ok(file) => Flock::lock(file, FlockArg::LockSharedNonblock).is_err(),
-        Err(_) => false,
-    }
 }
 
 fn write_file(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {

@@ -1,8 +1,9 @@
 //! A run whose script belongs here: from the order to its end in the log.
 //!
-//! Every step looks at the run's directory first, so a run that is new and one that is found after a restart go the same
+//! Every step looks at the run's files first, so a run that is new and one that is found after a restart go the same
 //! way.
 
+use std::io::PipeReader;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,9 @@ use daybook_schemas::orders::{RunOrder, RunWish};
 use daybook_schemas::run::{EndCause, ExitStatus};
 use daybook_schemas::{BlobHash, RunId, Seq};
 use daybook_supervisor::records::{Claim, Exit, Intent, Wish};
+use daybook_supervisor::supervise::STARTED_LINE;
 use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::net::unix::pipe::Receiver;
 use tokio::process::Child;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -98,7 +101,8 @@ impl Script {
 
     /// Nothing is on disk: puts the script, its environment and the intent there.
     async fn prepare(&mut self) -> Result<(), Obstacle> {
-        let order = self.order.clone().ok_or(Obstacle::ForGood(Outcome::Released))?;
+        let gone = || Obstacle::ForNow("somebody has removed its order".to_string());
+        let order = self.order.clone().ok_or_else(gone)?;
         match self.wishes.newest().wish {
             RunWish::Run => {}
             RunWish::Release => return Err(Obstacle::ForGood(Outcome::Released)),
@@ -132,8 +136,7 @@ impl Script {
         if matches!(wish.wish, RunWish::Cancel | RunWish::Requeue | RunWish::NodeDown | RunWish::Release) {
             // Told to end before it was started: claimed here, so that no supervisor can start it any more.
             let exit = self.never_started(wish.wish);
-            let claimed =
-                self.node.blocking(move |node| node.directories.claim_unstarted(run, &exit)).await?;
+            let claimed = self.node.blocking(move |node| node.directories.claim_unstarted(run, exit)).await?;
             return match claimed {
                 Ok(()) => Some(()),
                 Err(error) => self.back_off(&error.to_string()).await,
@@ -143,8 +146,8 @@ impl Script {
         self.tell_if_new(intent, wish).await;
         let spawned = self.node.blocking(move |node| node.directories.spawn(node, run)).await?;
         match spawned {
-            Ok(child) => {
-                self.stay_with(child).await?;
+            Ok((child, printed)) => {
+                self.stay_with(child, printed).await?;
                 self.permit = None;
                 self.slow_down_if_unclaimed().await
             }
@@ -178,24 +181,28 @@ impl Script {
     }
 
     /// Until the supervisor ends.
-    async fn stay_with(&mut self, mut child: Child) -> Option<()> {
-        let mut stdout = child.stdout.take().map(BufReader::new);
-        let mut line = String::new();
+    async fn stay_with(&mut self, mut child: Child, printed: PipeReader) -> Option<()> {
+        let mut printed = match Receiver::from_owned_fd(printed.into()) {
+            Ok(printed) => BufReader::new(printed).lines(),
+            Err(error) => return self.back_off(&format!("its supervisor cannot be heard: {error}")).await,
+        };
+        let mut is_heard = true;
         loop {
-            let said = async {
-                match &mut stdout {
-                    Some(stdout) => stdout.read_line(&mut line).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 biased;
                 _ = child.wait() => return Some(()),
-                _ = said => {
-                    stdout = None;
-                    self.permit = None;
-                    self.tell_start().await;
-                }
+                line = printed.next_line(), if is_heard => match line {
+                    Ok(Some(line)) if line != STARTED_LINE.trim_end() => {
+                        tracing::warn!(run = %self.run, node = %self.node.name(), line, "a supervisor complains");
+                    }
+                    line => {
+                        is_heard = false;
+                        self.permit = None;
+                        if matches!(line, Ok(Some(_))) {
+                            self.tell_start().await;
+                        }
+                    }
+                },
                 () = tokio::time::sleep(LAUNCH_COUNTS_FOR), if self.permit.is_some() => self.permit = None,
                 changed = self.wishes.changed() => {
                     changed?;

@@ -53,10 +53,8 @@ pub enum Failure {
 }
 
 impl<'a> Launch<'a> {
-    /// Prepares; an error says what cannot be read, opened or expressed.
-    pub fn prepare(intent: &'a Intent) -> Result<Launch<'a>, String> {
-        let submitted =
-            std::fs::read(&intent.environment).map_err(|error| format!("{}: {error}", intent.environment))?;
+    /// Prepares, with the environment that was submitted; an error says what cannot be opened or expressed.
+    pub fn prepare(intent: &'a Intent, submitted: &[u8]) -> Result<Launch<'a>, String> {
         let text = |bytes: &[u8]| CString::new(bytes).map_err(|_| "a NUL byte in an argument".to_string());
         let spec = &intent.order.spec;
         let script = text(intent.script.as_bytes())?;
@@ -64,7 +62,7 @@ impl<'a> Launch<'a> {
         for argument in &spec.arguments {
             arguments.push(text(argument.as_bytes())?);
         }
-        let variables = batch_environment(intent, &submitted);
+        let variables = batch_environment(intent, submitted);
         let mut environment: Vec<CString> =
             variables.iter().map(|entry| text(entry)).collect::<Result<_, _>>()?;
         environment.reserve_exact(1);

@@ -1,25 +1,10 @@
-//! The records in a run's directory.
+//! What agent and supervisor write down for each other.
 
 use daybook_schemas::UtcMicros;
 use daybook_schemas::job::TimeLimit;
 use daybook_schemas::orders::{RunOrder, RunWish, SignalOrder};
 use daybook_schemas::run::{EndCause, ExitStatus, ProcessUsage, RunNode};
 use serde::{Deserialize, Serialize};
-
-/// The intent.
-pub const ORDER: &str = "order.json";
-/// What the run is to do beside running.
-pub const WISH: &str = "wish.json";
-/// Wakes the supervisor: one byte, to look at [`WISH`] again.
-pub const CONTROL: &str = "control";
-/// Locked by the supervisor as long as it lives.
-pub const LOCK: &str = "lock";
-/// Made exclusively by the one supervisor that starts the script.
-pub const CLAIM: &str = "claim";
-/// The script's process exists.
-pub const STARTED: &str = "started.json";
-/// The run is over.
-pub const EXIT: &str = "exit.json";
 
 /// What the agent intends: everything that the supervisor needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,8 +17,8 @@ pub struct Intent {
     pub boot_id: String,
     /// The spooled script.
     pub script: String,
-    /// The spooled environment: NUL-terminated `NAME=value`.
-    pub environment: String,
+    /// The length of the environment behind it.
+    pub environment_bytes: u64,
 }
 
 /// What the run is to do now.
@@ -63,6 +48,45 @@ impl Intent {
     /// The run's share of this node.
     pub fn here(&self) -> Option<&RunNode> {
         self.order.nodes.iter().find(|share| share.node.as_str() == self.node)
+    }
+}
+
+/// A line of a run's record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Entry {
+    /// Always the first.
+    Claimed(Claim),
+    /// The script's process exists.
+    Started(Started),
+    /// Always the last: nothing of the run is left.
+    Ended(Exit),
+}
+
+/// A run's record as it was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// Who supervises, or did.
+    pub claimed: Option<Claim>,
+    /// The script's process.
+    pub started: Option<Started>,
+    /// The end.
+    pub ended: Option<Exit>,
+}
+
+impl Record {
+    /// Reads a record's bytes, one JSON document a line. A line that is not whole says nothing.
+    pub fn parse(bytes: &[u8]) -> Record {
+        let mut record = Record::default();
+        for line in bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
+            match serde_json::from_slice(line) {
+                Ok(Entry::Claimed(claim)) => record.claimed = Some(claim),
+                Ok(Entry::Started(started)) => record.started = Some(started),
+                Ok(Entry::Ended(exit)) => record.ended = Some(exit),
+                Err(_) => break,
+            }
+        }
+        record
     }
 }
 

@@ -1,10 +1,8 @@
 //! From the claim to the exit record.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use daybook_schemas::job::TimeLimit;
@@ -12,8 +10,6 @@ use daybook_schemas::orders::RunWish;
 use daybook_schemas::run::{EndCause, ExitStatus, ProcessUsage};
 use daybook_schemas::{Seq, UtcMicros};
 use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
-use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{SigSet, Signal};
@@ -22,14 +18,16 @@ use nix::sys::time::TimeValLike;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use crate::files::{Durability, read_json, write_json};
 use crate::launch::{Failure, Launch};
 use crate::notice;
 use crate::processes::{Run, boot_id, own_pid, start_time};
-use crate::records::{CLAIM, CONTROL, Claim, EXIT, Exit, Intent, LOCK, ORDER, STARTED, Started, WISH, Wish};
+use crate::records::{Claim, Entry, Exit, Intent, Started};
+use crate::run_files::{Order, RecordWriter, RunFiles};
 
 /// Slurm's exit code for what could not be launched: 0:53.
 const LAUNCH_FAILED: ExitStatus = ExitStatus { code: 0, signal: 53 };
+/// What a supervisor writes on its standard output once the script's process exists and the record says so.
+pub const STARTED_LINE: &str = "started\n";
 /// The longest message kept, in characters.
 const MESSAGE_MAX: usize = 1000;
 /// What the script left running has so long between TERM and KILL, where nobody has asked for the run's end, at most.
@@ -43,55 +41,59 @@ const WAIT_MAX: Duration = Duration::from_secs(3600);
 /// While the disk does not take the exit record: between tries, doubled from the first to the last.
 const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
 
-/// Supervises the run of this directory. `Ok` also where another supervisor has it or had it. An error means that
-/// nothing was started and nothing is claimed.
-pub fn supervise(directory: &Path) -> Result<(), String> {
-    let fault = |error: io::Error| format!("{}: {error}", directory.display());
+/// Supervises a run. `Ok` also where another supervisor has it or had it. An error means that nothing was started and
+/// nothing is claimed.
+pub fn supervise(files: &RunFiles) -> Result<(), String> {
+    let fault = |error: io::Error| format!("{}: {error}", files.base().display());
+    // First, so that no signal ends this process from here on.
+    let signals = block_signals().map_err(|error| format!("signals: {error}"))?;
     // Away from the daemon's session and terminal: it may be stopped, this goes on.
     let _ = nix::unistd::setsid();
-    let lock =
-        OpenOptions::new().create(true).append(true).mode(0o600).open(directory.join(LOCK)).map_err(fault)?;
-    let Ok(_held) = Flock::lock(lock, FlockArg::LockExclusiveNonblock) else { return Ok(()) };
-    let Some(intent) = read_json::<Intent>(directory, ORDER).map_err(fault)? else { return Ok(()) };
-    if intent.boot_id != boot_id() || !claim(directory).map_err(fault)? {
+    let Some(lock) = files.lock().map_err(fault)? else { return Ok(()) };
+    let Order::Whole(intent, environment) = files.read_order().map_err(fault)? else { return Ok(()) };
+    if intent.boot_id != boot_id() {
         return Ok(());
     }
-    let exit = run(directory, &intent).unwrap_or_else(|why| Exit {
+    let Some(mut record) = files.claim(&lock).map_err(fault)? else { return Ok(()) };
+    let pid = own_pid();
+    let claim = Claim { pid, start_time: start_time(pid).unwrap_or(0) };
+    if let Err(error) = record.add(&Entry::Claimed(claim)) {
+        // Nothing was started and the lock is held, so the claim may be given back.
+        let _ = std::fs::remove_file(files.record());
+        return Err(fault(error));
+    }
+    let exit = run(files, &intent, &environment, &mut record, signals).unwrap_or_else(|why| Exit {
         at: now(),
         cause: EndCause::LaunchFailed,
         exit: LAUNCH_FAILED,
         message: Some(why.chars().take(MESSAGE_MAX).collect()),
         usage: None,
     });
-    leave(directory, &exit);
+    leave(files, &mut record, exit);
     Ok(())
 }
 
-/// Makes this process's claim; false where there is one, or the run has been over for long.
-pub fn claim(directory: &Path) -> io::Result<bool> {
-    let pid = own_pid();
-    let claim = Claim { pid, start_time: start_time(pid).unwrap_or(0) };
-    let temporary = directory.join(format!("{CLAIM}.{pid}"));
-    std::fs::write(&temporary, serde_json::to_vec(&claim)?)?;
-    // A hard link is made whole or not at all, and not over another one.
-    let made = std::fs::hard_link(&temporary, directory.join(CLAIM));
-    std::fs::remove_file(&temporary)?;
-    match made {
-        // Removing a directory starts with the order: if that is gone by now, so may be the claim of who ran it.
-        Ok(()) => Ok(directory.join(ORDER).exists()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// Writes the exit record, however long the disk does not take it: until then the run is not over for anybody, and this
-/// process keeps what it knows. If the directory is gone, nobody wants it.
-fn leave(directory: &Path, exit: &Exit) {
+/// Writes down the end, however long the disk does not take it: until then the run is not over for anybody, and this
+/// process keeps what it knows. If the order is gone, nobody wants to know.
+fn leave(files: &RunFiles, record: &mut RecordWriter, exit: Exit) {
+    let entry = Entry::Ended(exit);
     let mut pause = BACKOFF[0];
-    while write_json(directory, EXIT, exit, Durability::PowerCut).is_err() && directory.exists() {
+    while record.add_synced(&entry).is_err() && files.order().exists() {
         std::thread::sleep(pause);
         pause = (pause * 2).min(BACKOFF[1]);
     }
+}
+
+/// Blocks what is read one by one instead; whoever supervises ends with its run, not with a signal.
+fn block_signals() -> nix::Result<SigSet> {
+    let mut watched = SigSet::empty();
+    for signal in
+        [Signal::SIGCHLD, Signal::SIGUSR1, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT]
+    {
+        watched.add(signal);
+    }
+    watched.thread_block()?;
+    Ok(watched)
 }
 
 fn now() -> UtcMicros {
@@ -100,9 +102,15 @@ fn now() -> UtcMicros {
 }
 
 /// Starts the script and sees it to its end. An error says why it could not be started.
-fn run(directory: &Path, intent: &Intent) -> Result<Exit, String> {
-    let watch = Watch::new(directory)?;
-    let (script, std_err) = match Launch::prepare(intent)?.start() {
+fn run(
+    files: &RunFiles,
+    intent: &Intent,
+    environment: &[u8],
+    record: &mut RecordWriter,
+    signals: SigSet,
+) -> Result<Exit, String> {
+    let watch = Watch::new(&signals)?;
+    let (script, std_err) = match Launch::prepare(intent, environment)?.start() {
         Ok(started) => started,
         Err(Failure::Launch(why)) => return Err(why),
         Err(Failure::Execution { code, message }) => {
@@ -116,14 +124,13 @@ fn run(directory: &Path, intent: &Intent) -> Result<Exit, String> {
             });
         }
     };
-    let started =
-        Started { pid: script.as_raw(), start_time: start_time(script.as_raw()).unwrap_or(0), at: now() };
+    let start_time = start_time(script.as_raw()).unwrap_or(0);
     // Where this cannot be written the run goes on all the same: its end is what counts.
-    let _ = write_json(directory, STARTED, &started, Durability::ProcessDeath);
+    let _ = record.add(&Entry::Started(Started { pid: script.as_raw(), start_time, at: now() }));
     // The agent waits for this line: the script's process exists.
-    let _ = io::stdout().write_all(b"started\n").and_then(|()| io::stdout().flush());
+    let _ = io::stdout().write_all(STARTED_LINE.as_bytes()).and_then(|()| io::stdout().flush());
     let supervision = Supervision {
-        directory,
+        files,
         intent,
         watch,
         script,
@@ -141,57 +148,39 @@ fn run(directory: &Path, intent: &Intent) -> Result<Exit, String> {
 struct Watch {
     run: Run,
     signals: SignalFd,
-    control: File,
+}
+
+/// What it was told.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    /// By the agent: there is a new wish.
+    wish: bool,
+    /// By whoever ends everything here: the machine goes down.
+    end: bool,
 }
 
 impl Watch {
-    fn new(directory: &Path) -> Result<Watch, String> {
+    fn new(signals: &SigSet) -> Result<Watch, String> {
         let run = Run::contain().map_err(|error| format!("subreaper: {error}"))?;
-        let mut watched = SigSet::empty();
-        watched.add(Signal::SIGCHLD);
-        // Whoever supervises ends with its run, not with a signal.
-        [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT]
-            .into_iter()
-            .for_each(|signal| watched.add(signal));
-        watched.thread_block().map_err(|error| format!("signals: {error}"))?;
-        let signals = SignalFd::with_flags(&watched, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
+        let signals = SignalFd::with_flags(signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
             .map_err(|error| format!("signalfd: {error}"))?;
-        let control = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(libc::O_NONBLOCK)
-            .open(directory.join(CONTROL))
-            .map_err(|error| format!("{CONTROL}: {error}"))?;
-        Ok(Watch { run, signals, control })
+        Ok(Watch { run, signals })
     }
 
-    /// Sleeps until a child ends, the agent has something to say, or the time is up.
-    fn wait(&self, longest: Duration) {
+    /// Sleeps until a child ends, somebody has something to say, or the time is up.
+    fn wait(&self, longest: Duration) -> Told {
         // Rounded up, so that the moment has come when it wakes.
         let millis = i32::try_from(longest.min(WAIT_MAX).as_millis()).unwrap_or(i32::MAX - 1) + 1;
-        let mut sources = [
-            PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
-            PollFd::new(self.control.as_fd(), PollFlags::POLLIN),
-        ];
+        let mut sources = [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
         // An interrupted wait is a short one.
         let _ = poll(&mut sources, PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX));
-    }
-
-    /// Whether the agent has knocked.
-    fn is_called(&mut self) -> bool {
-        let mut bytes = [0u8; 256];
-        let mut called = false;
-        while matches!(self.control.read(&mut bytes), Ok(read) if read > 0) {
-            called = true;
-        }
-        called
-    }
-
-    /// Whether this process was told to end: so does a machine that goes down.
-    fn is_told_to_end(&self) -> bool {
-        let mut told = false;
+        let mut told = Told::default();
         while let Ok(Some(signal)) = self.signals.read_signal() {
-            told |= signal.ssi_signo == (Signal::SIGTERM as i32).cast_unsigned();
+            match Signal::try_from(signal.ssi_signo.cast_signed()) {
+                Ok(Signal::SIGUSR1) => told.wish = true,
+                Ok(Signal::SIGTERM) => told.end = true,
+                _ => {}
+            }
         }
         told
     }
@@ -205,7 +194,7 @@ struct Ending {
 
 /// A script under supervision.
 struct Supervision<'a> {
-    directory: &'a Path,
+    files: &'a RunFiles,
     intent: &'a Intent,
     watch: Watch,
     script: Pid,
@@ -227,11 +216,11 @@ impl Supervision<'_> {
                 break exit;
             }
             let longest = self.heed_clock();
-            self.watch.wait(longest);
-            if self.watch.is_told_to_end() {
+            let told = self.watch.wait(longest);
+            if told.end {
                 self.end(EndCause::NodeFailed);
             }
-            if self.watch.is_called() {
+            if told.wish {
                 self.heed_wish();
             }
         };
@@ -285,7 +274,7 @@ impl Supervision<'_> {
 
     /// What the agent wishes, read from its file.
     fn heed_wish(&mut self) {
-        let Ok(Some(wish)) = read_json::<Wish>(self.directory, WISH) else { return };
+        let Some(wish) = self.files.read_wish() else { return };
         self.limit = wish.time_limit;
         for order in wish.signals {
             if order.requested > self.sent {
@@ -346,8 +335,6 @@ impl Supervision<'_> {
                 self.watch.run.signal(Signal::SIGKILL);
                 self.watch.wait(KILL_AGAIN);
             }
-            self.watch.is_told_to_end();
-            self.watch.is_called();
         }
         0
     }

@@ -14,6 +14,8 @@ use daybook_schemas::events::{JobReleased, JobTarget, RunEnded, RunLost, RunNode
 use daybook_schemas::node::NodeDefinition;
 use daybook_schemas::orders::{DesiredSet, RunOrder, RunWish};
 use daybook_schemas::{Actor, BlobHash, Body, Commit, Draft, Event, RunId, Seq, Stream, Subject};
+use daybook_supervisor::records::Record;
+use daybook_supervisor::run_files::RunFiles;
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -137,8 +139,20 @@ impl Bench {
         self.directory.path().join("work").join(file)
     }
 
-    pub fn run_directory(&self, run: RunId) -> PathBuf {
-        self.directory.path().join("state/runs").join(run.to_string())
+    pub fn files(&self, run: RunId) -> RunFiles {
+        RunFiles::of(&self.directory.path().join("state/runs"), run)
+    }
+
+    pub fn spooled(&self, run: RunId) -> PathBuf {
+        self.directory.path().join("spool").join(format!("job{:05}", run.job.0))
+    }
+
+    pub fn has_files(&self, run: RunId) -> bool {
+        RunFiles::runs_in(&self.directory.path().join("state/runs")).contains(&run)
+    }
+
+    pub fn record(&self, run: RunId) -> Record {
+        self.files(run).read_record().unwrap().unwrap_or_default()
     }
 
     /// An order for a script on this node, not yet given.
@@ -361,9 +375,8 @@ impl Bench {
     /// The run is over, told once and whole, and nothing of it is left on disk.
     pub async fn is_settled(&self, run: RunId) {
         self.release_of(run).await;
-        until(|| !self.run_directory(run).exists()).await;
-        let job = format!("job{:05}", run.job.0);
-        assert!(!self.directory.path().join("spool").join(job).exists());
+        let spooled = self.spooled(run);
+        until(|| !self.has_files(run) && !spooled.exists()).await;
         let events = self.events(run).await;
         let types: Vec<&str> = events.iter().map(|(_, event)| event.body.type_name()).collect();
         let mut once = types.clone();

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use daybook_log::EventLog as _;
 use daybook_schemas::orders::RunWish;
 use daybook_schemas::{RunId, Seq, Stream};
-use daybook_supervisor::files::read_json;
-use daybook_supervisor::records::{CLAIM, Claim, EXIT, STARTED, Started};
+use daybook_supervisor::records::{Claim, Entry, Started};
+use daybook_supervisor::run_files::Order;
 
 use crate::bench::{Bench, End, is_alive, until, until_written};
 
@@ -19,7 +19,7 @@ fn starts(bench: &Bench) -> String {
 }
 
 fn claim_of(bench: &Bench, run: RunId) -> Claim {
-    read_json(&bench.run_directory(run), CLAIM).unwrap().unwrap()
+    bench.record(run).claimed.unwrap()
 }
 
 #[tokio::test]
@@ -43,7 +43,7 @@ async fn an_end_while_no_agent_is_there_is_told_later_with_its_own_time() {
     bench.start_of(run).await;
     bench.stop().await;
     std::fs::write(bench.work("go"), "").unwrap();
-    until(|| bench.run_directory(run).join(EXIT).exists()).await;
+    until(|| bench.record(run).ended.is_some()).await;
     let away = bench.now();
     bench.start();
     assert_eq!(bench.end_of(run).await.text(), "exited 7:0");
@@ -126,9 +126,9 @@ async fn unclaimed(script: &str) -> (Bench, RunId, PathBuf) {
     let real = std::mem::replace(&mut bench.supervisor, "/bin/true".into());
     let mut bench = bench.started().await;
     let run = bench.run(script).await;
-    until(|| bench.run_directory(run).join("supervisor.log").exists()).await;
+    until(|| bench.files(run).order().exists()).await;
     bench.stop().await;
-    assert!(!bench.run_directory(run).join(CLAIM).exists());
+    assert!(!bench.files(run).record().exists());
     (bench, run, real)
 }
 
@@ -157,7 +157,7 @@ async fn of_supervisors_that_race_one_runs_the_script() {
     let (mut bench, run, real) = unclaimed("#!/bin/sh\necho start >> starts\n").await;
     let supervise = || {
         let mut supervisor = Command::new(&real);
-        supervisor.arg(bench.run_directory(run)).stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap()
+        supervisor.arg(bench.files(run).base()).stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap()
     };
     let mut racing: Vec<_> = (0..12).map(|_| supervise()).collect();
     racing.iter_mut().for_each(|supervisor| assert!(supervisor.wait().unwrap().success()));
@@ -173,7 +173,7 @@ async fn a_run_that_a_supervisor_is_about_to_claim_is_not_lost() {
     let (mut bench, run, real) = unclaimed(COUNTED).await;
     // As if the agent had been killed right after it started this one.
     let mut earlier = Command::new(&real)
-        .arg(bench.run_directory(run))
+        .arg(bench.files(run).base())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .spawn()
@@ -192,15 +192,14 @@ async fn a_run_that_a_supervisor_is_about_to_claim_is_not_lost() {
 async fn a_run_of_an_earlier_boot_is_lost_and_not_started() {
     for claimed in [false, true] {
         let (mut bench, run, real) = unclaimed("#!/bin/sh\necho start >> starts\n").await;
-        let path = bench.run_directory(run).join("order.json");
-        let mut intent: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        intent["boot_id"] = "another boot".into();
-        std::fs::write(&path, intent.to_string()).unwrap();
+        let Order::Whole(mut intent, environment) = bench.files(run).read_order().unwrap() else { panic!() };
+        intent.boot_id = "another boot".into();
+        bench.files(run).write_order(&intent, &environment).unwrap();
         if claimed {
-            std::fs::write(bench.run_directory(run).join(CLAIM), "{\"pid\":1,\"start_time\":1}").unwrap();
-            let started = Started { pid: 1, start_time: 1, at: bench.now() };
-            std::fs::write(bench.run_directory(run).join(STARTED), serde_json::to_vec(&started).unwrap())
-                .unwrap();
+            let lock = bench.files(run).lock().unwrap().unwrap();
+            let mut record = bench.files(run).claim(&lock).unwrap().unwrap();
+            record.add(&Entry::Claimed(Claim { pid: 1, start_time: 1 })).unwrap();
+            record.add(&Entry::Started(Started { pid: 1, start_time: 1, at: bench.now() })).unwrap();
         }
         bench.supervisor = real;
         bench.start();
@@ -218,17 +217,30 @@ async fn a_run_of_an_earlier_boot_is_lost_and_not_started() {
 }
 
 #[tokio::test]
-async fn a_directory_that_was_being_made_or_removed_holds_nothing() {
+async fn what_is_there_without_an_order_holds_nothing() {
     let (mut bench, run, real) = unclaimed("#!/bin/sh\necho start >> starts\n").await;
-    std::fs::remove_file(bench.run_directory(run).join("order.json")).unwrap();
+    std::fs::remove_file(bench.files(run).order()).unwrap();
+    std::fs::write(bench.files(run).record(), "").unwrap();
     bench.drop_order(run);
     bench.supervisor = real;
     bench.start();
-    until(|| !bench.run_directory(run).exists()).await;
+    until(|| !bench.has_files(run) && !bench.spooled(run).exists()).await;
     let other = bench.run("#!/bin/sh\n").await;
     bench.is_settled(other).await;
     assert!(bench.events(run).await.is_empty());
     assert_eq!(starts(&bench), "");
+}
+
+#[tokio::test]
+async fn an_order_that_was_not_written_to_its_end_is_written_again() {
+    let (mut bench, run, real) = unclaimed("#!/bin/sh\necho start >> starts\n").await;
+    let order = std::fs::read(bench.files(run).order()).unwrap();
+    std::fs::write(bench.files(run).order(), &order[..order.len() - 1]).unwrap();
+    bench.supervisor = real;
+    bench.start();
+    assert_eq!(bench.end_of(run).await.text(), "exited 0:0");
+    bench.is_settled(run).await;
+    assert_eq!(starts(&bench), "start\n");
 }
 
 #[tokio::test]

@@ -37,10 +37,9 @@ async fn an_end_that_the_log_does_not_take_stays_on_disk() {
     let order = bench.order("#!/bin/sh\nexit 3\n", "").await;
     bench.log.refuse_appends(usize::from(u8::MAX));
     let run = bench.give(order);
-    let exit = bench.run_directory(run).join(daybook_supervisor::records::EXIT);
-    crate::bench::until(|| exit.exists()).await;
+    crate::bench::until(|| bench.record(run).ended.is_some()).await;
     bench.stop().await;
-    assert!(exit.exists());
+    assert!(bench.record(run).ended.is_some());
     bench.log = bench.log.reopen();
     bench.start();
     assert_eq!(bench.end_of(run).await.text(), "exited 3:0");

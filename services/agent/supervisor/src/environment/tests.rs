@@ -37,7 +37,7 @@ fn intent(
         }
     });
     serde_json::from_value(json!({
-        "order": order, "node": node, "boot_id": "", "script": "", "environment": ""
+        "order": order, "node": node, "boot_id": "", "script": "", "environment_bytes": 0
     }))
     .unwrap()
 }

@@ -73,7 +73,7 @@ fn patterns_decide_the_names() {
         "nodes": [], "partition": "main", "account": "ml", "qos": "normal", "time_limit": "unlimited", "kill_wait": 30,
         "wish": "run", "spec": spec
     });
-    let intent = json!({ "order": order, "node": "n1", "boot_id": "", "script": "", "environment": "" });
+    let intent = json!({ "order": order, "node": "n1", "boot_id": "", "script": "", "environment_bytes": 0 });
     let mut intent: Intent = serde_json::from_value(intent).unwrap();
     let plain = Paths::of(&intent);
     assert_eq!(
