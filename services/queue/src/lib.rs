@@ -12,4 +12,4 @@ mod views;
 pub use filter::matches;
 pub use routes::{Queue, router};
 pub use table::job_table;
-pub use views::{job_view, node_view, partition_view};
+pub use views::{node_view, partition_view};

@@ -33,7 +33,7 @@ impl Counts {
     /// The least that a waiting request will get.
     pub(crate) fn of_request(cluster: &Cluster, job: &Job) -> Counts {
         let request = &job.request;
-        let nodes = request.nodes_min.max(1);
+        let nodes = node_count(job, &[]);
         let cpus = request.tasks.saturating_mul(request.cpus_per_task).max(nodes);
         let mut gpus = BTreeMap::new();
         for wish in &request.gpus {
@@ -71,6 +71,11 @@ impl Counts {
         }
         text
     }
+}
+
+/// Nodes that a job has or, while it waits, would get at least.
+pub(crate) fn node_count(job: &Job, nodes: &[RunNode]) -> u32 {
+    if nodes.is_empty() { job.request.nodes_min.max(1) } else { nodes.len() as u32 }
 }
 
 /// The memory that a job asks for, or what its partition or cluster gives it by default.

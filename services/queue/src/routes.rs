@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -12,14 +13,12 @@ use daybook_log::clock::Clock;
 use daybook_log::follow::Live;
 use daybook_model::{Cluster, Job};
 use daybook_schemas::JobId;
-use daybook_schemas::api::{
-    ApiError, ErrorCode, JobQuery, JobTable, JobView, JobWaitAnswer, NodeView, PartitionView,
-};
+use daybook_schemas::api::{ApiError, ErrorCode, JobQuery, JobView, JobWaitAnswer, NodeView, PartitionView};
 use daybook_schemas::events::ClusterConfigured;
 use serde::Deserialize;
 
 use crate::table::job_table;
-use crate::views::{job_view, node_view, partition_view};
+use crate::views::{Lines, job_view, node_view, partition_view};
 
 /// The longest that a question waits for the projection to catch up.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -84,7 +83,7 @@ fn records(cluster: &Cluster, id: JobId) -> Vec<Arc<Job>> {
     found
 }
 
-async fn query(State(queue): State<Queue>, Json(query): Json<JobQuery>) -> Answer<JobTable> {
+async fn query(State(queue): State<Queue>, Json(query): Json<JobQuery>) -> Result<Response, Refused> {
     let cluster = queue.current().await?;
     if let [only] = &query.filter.jobs[..]
         && records(&cluster, only.job).is_empty()
@@ -94,13 +93,16 @@ async fn query(State(queue): State<Queue>, Json(query): Json<JobQuery>) -> Answe
     let now = queue.clock.now();
     // A table of a large queue takes milliseconds of computing: not on the threads that serve connections.
     let table = tokio::task::spawn_blocking(move || job_table(&cluster, &query, now)).await;
-    table.map(Json).map_err(|error| Refused(ApiError::new(ErrorCode::Internal, error.to_string())))
+    let internal = |error: String| Refused(ApiError::new(ErrorCode::Internal, error));
+    let table =
+        table.map_err(|error| internal(error.to_string()))?.map_err(|error| internal(error.to_string()))?;
+    Ok(([(CONTENT_TYPE, "application/json")], table).into_response())
 }
 
 async fn jobs(State(queue): State<Queue>) -> Answer<Vec<JobView>> {
     let cluster = queue.current().await?;
-    let now = queue.clock.now();
-    Ok(Json(cluster.jobs().values().map(|job| job_view(&cluster, job, now)).collect()))
+    let (lines, now) = (Lines::of(&cluster), queue.clock.now());
+    Ok(Json(cluster.jobs().values().map(|job| job_view(&lines, job, now)).collect()))
 }
 
 fn parse_id(text: &str) -> Result<JobId, Refused> {
@@ -114,8 +116,8 @@ async fn job(State(queue): State<Queue>, Path(id): Path<String>) -> Answer<Vec<J
     if found.is_empty() {
         return Err(unknown_job());
     }
-    let now = queue.clock.now();
-    Ok(Json(found.iter().map(|job| job_view(&cluster, job, now)).collect()))
+    let (lines, now) = (Lines::of(&cluster), queue.clock.now());
+    Ok(Json(found.iter().map(|job| job_view(&lines, job, now)).collect()))
 }
 
 #[derive(Deserialize)]

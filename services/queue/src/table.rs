@@ -1,33 +1,153 @@
 //! Tables of jobs with just the columns asked for.
 
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
 use daybook_model::{Cluster, Job, dependency_notation};
-use daybook_schemas::UtcMicros;
-use daybook_schemas::api::{JobColumn, JobQuery, JobTable};
+use daybook_schemas::api::{JobColumn, JobQuery};
 use daybook_schemas::job::{GpuScope, JobState, MemoryRequest};
 use daybook_schemas::run::RunNode;
-use serde_json::Value;
+use daybook_schemas::{Seq, UtcMicros};
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
 
 use crate::filter::matches;
-use crate::resources::{Counts, gpu_notation, memory_request};
-use crate::views::{
-    end_or_limit, expand, held_nodes, limit_minutes, node_list, run_seconds, shown_reason, std_out,
-};
+use crate::resources::{Counts, gpu_notation, memory_request, node_count};
+use crate::views::{Lines, end_or_limit, expand, held_nodes, limit_minutes, node_list, run_seconds, std_out};
 
-/// The table that a query asks for, at `now`.
-pub fn job_table(cluster: &Cluster, query: &JobQuery, now: UtcMicros) -> JobTable {
-    let mut jobs: Vec<&Job> =
+/// A [`JobTable`](daybook_schemas::api::JobTable) in JSON, as it is at `now`. It is written straight from the model: a
+/// queue of 50,000 has half a million cells, and a value for each would take longer than all else.
+pub fn job_table(cluster: &Cluster, query: &JobQuery, now: UtcMicros) -> serde_json::Result<Vec<u8>> {
+    let jobs: Vec<&Job> =
         candidates(cluster, query).filter(|job| matches(cluster, job, &query.filter)).collect();
-    jobs.sort_by_cached_key(|job| order(cluster, job));
-    let mut rows = Vec::with_capacity(jobs.len());
-    for job in jobs {
-        match (&job.tasks_waiting, query.expand_arrays) {
-            (Some(tasks), true) => {
-                rows.extend(tasks.iter().map(|task| row(cluster, job, Some(task), query, now)))
+    let table = Table {
+        seq: cluster.position(),
+        now: now.seconds(),
+        rows: Rows {
+            jobs: in_order(cluster, jobs),
+            query,
+            look: Look { cluster, lines: Lines::of(cluster), now },
+        },
+    };
+    let mut bytes = Vec::with_capacity(64 + table.rows.jobs.len() * query.columns.len() * CELL_BYTES_USUAL);
+    serde_json::to_writer(&mut bytes, &table)?;
+    Ok(bytes)
+}
+
+/// What a cell of the usual table takes.
+const CELL_BYTES_USUAL: usize = 8;
+
+#[derive(Serialize)]
+struct Table<'a> {
+    seq: Seq,
+    now: i64,
+    rows: Rows<'a>,
+}
+
+/// What a cell is looked up in.
+struct Look<'a> {
+    cluster: &'a Cluster,
+    lines: Lines<'a>,
+    now: UtcMicros,
+}
+
+struct Rows<'a> {
+    jobs: Vec<&'a Job>,
+    query: &'a JobQuery,
+    look: Look<'a>,
+}
+
+impl Serialize for Rows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut rows = serializer.serialize_seq(None)?;
+        for job in &self.jobs {
+            let mut row = Row {
+                look: &self.look,
+                job,
+                task: None,
+                nodes: held_nodes(self.look.cluster, job),
+                columns: &self.query.columns,
+            };
+            match &job.tasks_waiting {
+                Some(tasks) if self.query.expand_arrays => {
+                    for task in tasks.iter() {
+                        row.task = Some(task);
+                        rows.serialize_element(&row)?;
+                    }
+                }
+                _ => rows.serialize_element(&row)?,
             }
-            _ => rows.push(row(cluster, job, None, query, now)),
         }
+        rows.end()
     }
-    JobTable { seq: cluster.position(), now: now.seconds(), rows }
+}
+
+struct Row<'a> {
+    look: &'a Look<'a>,
+    job: &'a Job,
+    task: Option<u32>,
+    nodes: &'a [RunNode],
+    columns: &'a [JobColumn],
+}
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.columns.iter().map(|column| cell(self, *column)))
+    }
+}
+
+/// The value in a column.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Cell<'a> {
+    Null,
+    Flag(bool),
+    Number(u64),
+    Signed(i64),
+    Text(Cow<'a, str>),
+}
+
+impl From<bool> for Cell<'_> {
+    fn from(value: bool) -> Self {
+        Cell::Flag(value)
+    }
+}
+
+impl From<u32> for Cell<'_> {
+    fn from(value: u32) -> Self {
+        Cell::Number(value.into())
+    }
+}
+
+impl From<u64> for Cell<'_> {
+    fn from(value: u64) -> Self {
+        Cell::Number(value)
+    }
+}
+
+impl From<i64> for Cell<'_> {
+    fn from(value: i64) -> Self {
+        Cell::Signed(value)
+    }
+}
+
+impl<'a> From<&'a str> for Cell<'a> {
+    fn from(value: &'a str) -> Self {
+        Cell::Text(Cow::Borrowed(value))
+    }
+}
+
+impl From<String> for Cell<'_> {
+    fn from(value: String) -> Self {
+        Cell::Text(Cow::Owned(value))
+    }
+}
+
+impl<'a, T: Into<Cell<'a>>> From<Option<T>> for Cell<'a> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Cell::Null, Into::into)
+    }
 }
 
 /// The records that can be meant: those named where some are, so that a question for one job costs one look-up.
@@ -35,7 +155,7 @@ fn candidates<'a>(cluster: &'a Cluster, query: &'a JobQuery) -> Box<dyn Iterator
     if query.filter.jobs.is_empty() {
         return Box::new(cluster.jobs().values().map(|job| &**job));
     }
-    let mut ids = std::collections::BTreeSet::new();
+    let mut ids = BTreeSet::new();
     for selector in &query.filter.jobs {
         ids.insert(selector.job);
         if let Some(array) = cluster.arrays().get(&selector.job) {
@@ -46,42 +166,36 @@ fn candidates<'a>(cluster: &'a Cluster, query: &'a JobQuery) -> Box<dyn Iterator
 }
 
 /// Partition, then waiting before running, then priority, then id.
-fn order(cluster: &Cluster, job: &Job) -> (std::sync::Arc<str>, u8, std::cmp::Reverse<u32>, u32) {
-    let state = match cluster.shown_state(job) {
+fn in_order<'a>(cluster: &Cluster, jobs: Vec<&'a Job>) -> Vec<&'a Job> {
+    // Partitions are few: each gets its place in their order once, so that jobs are compared by numbers.
+    let names: BTreeSet<&str> = jobs.iter().map(|job| &*job.partition).collect();
+    let places: BTreeMap<&str, u32> = names.into_iter().zip(0..).collect();
+    let state = |job: &Job| match cluster.shown_state(job) {
         JobState::Pending => 0,
         JobState::Running => 1,
         JobState::Suspended => 2,
         JobState::Completing => 3,
-        _ => 4,
+        _ => 4u8,
     };
-    (job.partition.clone(), state, std::cmp::Reverse(job.shown_priority()), job.id.0)
+    let mut keyed: Vec<_> = jobs
+        .into_iter()
+        .map(|job| ((places[&*job.partition], state(job), Reverse(job.shown_priority()), job.id.0), job))
+        .collect();
+    keyed.sort_unstable_by_key(|(key, _)| *key);
+    keyed.into_iter().map(|(_, job)| job).collect()
 }
 
-fn row(cluster: &Cluster, job: &Job, task: Option<u32>, query: &JobQuery, now: UtcMicros) -> Vec<Value> {
-    let nodes = held_nodes(cluster, job);
-    query.columns.iter().map(|column| cell(cluster, job, task, nodes, *column, now)).collect()
+fn text(value: &str) -> Cell<'_> {
+    value.into()
 }
 
-fn instant(at: Option<UtcMicros>) -> Value {
-    at.map_or(Value::Null, |at| at.seconds().into())
+fn instant(at: Option<UtcMicros>) -> Cell<'static> {
+    at.map(|at| at.seconds()).into()
 }
 
-fn text(value: &str) -> Value {
-    Value::from(value)
-}
-
-fn optional(value: Option<String>) -> Value {
-    value.map_or(Value::Null, Value::from)
-}
-
-fn cell(
-    cluster: &Cluster,
-    job: &Job,
-    task: Option<u32>,
-    nodes: &[RunNode],
-    column: JobColumn,
-    now: UtcMicros,
-) -> Value {
+fn cell<'a>(row: &Row<'a>, column: JobColumn) -> Cell<'a> {
+    let Row { look: Look { cluster, lines, now }, job, task, nodes, .. } = *row;
+    let now = *now;
     let spec = &job.spec;
     let counts = || if nodes.is_empty() { Counts::of_request(cluster, job) } else { Counts::of_nodes(nodes) };
     let array_id = job.task.map_or(job.id, |task| task.array_job);
@@ -93,7 +207,7 @@ fn cell(
             None => job.id.to_string().into(),
         },
         JobColumn::ArrayJobId => array_id.0.into(),
-        JobColumn::ArrayTask => optional(task_notation(cluster, job, task)),
+        JobColumn::ArrayTask => Cell::from(task_notation(cluster, job, task)),
         JobColumn::Name => text(&job.name),
         JobColumn::User => text(&spec.user.name),
         JobColumn::Uid => spec.user.uid.into(),
@@ -103,23 +217,23 @@ fn cell(
         JobColumn::Partition => text(&job.partition),
         JobColumn::Qos => text(&job.qos),
         JobColumn::State => text(cluster.shown_state(job).word()),
-        JobColumn::Reason => text(shown_reason(cluster, job, now).word()),
+        JobColumn::Reason => text(lines.shown_reason(job, now).word()),
         JobColumn::ReasonDetail => text(&job.reason_detail),
         JobColumn::Priority => job.shown_priority().into(),
-        JobColumn::Nice => job.nice.into(),
+        JobColumn::Nice => i64::from(job.nice).into(),
         JobColumn::SubmitTime => instant(Some(job.submitted)),
         JobColumn::EligibleTime => instant(job.eligible),
         JobColumn::StartTime => instant(start(cluster, job)),
         JobColumn::EndTime => instant(end_or_limit(cluster, job)),
         JobColumn::ExpectedStart => instant(cluster.expected_start(job.id)),
-        JobColumn::TimeLimit => limit_minutes(job.time_limit).map_or(Value::Null, Value::from),
+        JobColumn::TimeLimit => limit_minutes(job.time_limit).into(),
         JobColumn::TimeUsed => run_seconds(cluster, job, now).into(),
-        JobColumn::NodeCount => counts().nodes.into(),
+        JobColumn::NodeCount => node_count(job, nodes).into(),
         JobColumn::NodeList => node_list(nodes).into(),
         JobColumn::RequiredNodes => host_list(&job.request.nodes_required),
         JobColumn::ExcludedNodes => host_list(&job.request.nodes_excluded),
         JobColumn::Features => match job.request.features.is_empty() {
-            true => Value::Null,
+            true => Cell::Null,
             false => job.request.features.join("&").into(),
         },
         JobColumn::TaskCount => job.request.tasks.into(),
@@ -132,8 +246,8 @@ fn cell(
             Some(gpus) => gpus.into(),
             None => text("N/A"),
         },
-        JobColumn::TresPerJob => optional(gpu_notation(&job.request, GpuScope::Job, "gres:gpu:")),
-        JobColumn::Command => spec.command.as_deref().map_or(Value::Null, Value::from),
+        JobColumn::TresPerJob => Cell::from(gpu_notation(&job.request, GpuScope::Job, "gres:gpu:")),
+        JobColumn::Command => spec.command.as_deref().into(),
         JobColumn::WorkDir => text(&spec.work_dir),
         JobColumn::StdOut => std_out(job, nodes).into(),
         JobColumn::StdErr => match expand(job, nodes, spec.std_err.as_deref()) {
@@ -144,12 +258,12 @@ fn cell(
             Some(path) => path.into(),
             None => text("/dev/null"),
         },
-        JobColumn::Comment => job.comment.as_deref().map_or(Value::Null, Value::from),
+        JobColumn::Comment => job.comment.as_deref().into(),
         JobColumn::Dependency => match dependency_notation(cluster, job) {
-            notation if notation.is_empty() => Value::Null,
+            notation if notation.is_empty() => Cell::Null,
             notation => notation.into(),
         },
-        JobColumn::BatchHost => nodes.first().map_or(Value::Null, |share| share.node.as_str().into()),
+        JobColumn::BatchHost => nodes.first().map(|share| share.node.as_str()).into(),
         JobColumn::Requeue => job.requeue.into(),
         JobColumn::Restarts => job.starts.saturating_sub(1).into(),
         JobColumn::Exclusive => job.request.exclusive.into(),
@@ -159,9 +273,9 @@ fn cell(
     }
 }
 
-fn host_list(names: &[daybook_schemas::NodeName]) -> Value {
+fn host_list(names: &[daybook_schemas::NodeName]) -> Cell<'static> {
     match names.is_empty() {
-        true => Value::Null,
+        true => Cell::Null,
         false => daybook_schemas::grammar::hostlist::compress(names.iter().map(|name| name.as_str())).into(),
     }
 }

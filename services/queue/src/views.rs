@@ -1,6 +1,8 @@
 //! Whole objects: a job, a node, a partition.
 
-use daybook_model::{Cluster, Job, Node, dependency_notation};
+use std::collections::BTreeMap;
+
+use daybook_model::{Cluster, Job, Node, PendingKey, dependency_notation};
 use daybook_schemas::api::{JobView, NodeView, PartitionView, ResourceCounts};
 use daybook_schemas::grammar::hostlist;
 use daybook_schemas::grammar::output_pattern::{self, PatternValues};
@@ -12,7 +14,8 @@ use daybook_schemas::{GpuUuid, Mebibytes, UtcMicros};
 use crate::resources::Counts;
 
 /// A job record as it is at `now`.
-pub fn job_view(cluster: &Cluster, job: &Job, now: UtcMicros) -> JobView {
+pub(crate) fn job_view(lines: &Lines<'_>, job: &Job, now: UtcMicros) -> JobView {
+    let cluster = lines.cluster;
     let nodes = held_nodes(cluster, job);
     let counts = if nodes.is_empty() { Counts::of_request(cluster, job) } else { Counts::of_nodes(nodes) };
     let started = if job.state == JobState::Pending { None } else { job.started };
@@ -21,7 +24,7 @@ pub fn job_view(cluster: &Cluster, job: &Job, now: UtcMicros) -> JobView {
         array: job.task,
         tasks_waiting: job.tasks_waiting.clone(),
         state: cluster.shown_state(job),
-        reason: shown_reason(cluster, job, now),
+        reason: lines.shown_reason(job, now),
         reason_detail: job.reason_detail.to_string(),
         priority: job.shown_priority(),
         submitted: job.submitted,
@@ -63,30 +66,44 @@ fn current_spec(job: &Job) -> daybook_schemas::job::JobSpec {
     spec
 }
 
-/// Why a job waits. The planner records `Priority` only where it replaces another reason: a ready job without one
-/// waits behind those of its partition that wait for resources.
-pub(crate) fn shown_reason(cluster: &Cluster, job: &Job, now: UtcMicros) -> Reason {
-    let reason = job.shown_reason(now);
-    // As in Slurm, what is over shows no reason that was about waiting.
-    if job.state == JobState::Cancelled {
-        return Reason::None;
-    }
-    let waits_in_line = reason == Reason::None && job.state == JobState::Pending && job.is_ready();
-    if waits_in_line && is_behind_another(cluster, job) {
-        return Reason::Priority;
-    }
-    reason
+/// Who waits for resources in front of whom.
+pub(crate) struct Lines<'a> {
+    cluster: &'a Cluster,
+    /// Of each partition the first that waits for resources.
+    blocked: BTreeMap<&'a str, PendingKey>,
 }
 
-/// Whether the first of its partition that is ready waits for resources, and is not this job itself. The queue's
-/// order puts it near the front, so few records are looked at.
-fn is_behind_another(cluster: &Cluster, job: &Job) -> bool {
+impl<'a> Lines<'a> {
+    /// The queue's order puts those that wait for resources near the front, so few records are looked at.
     const LOOKED_AT_MAX: usize = 64;
-    let key = cluster.pending_key(job);
-    let in_front = cluster.ready().iter().take(LOOKED_AT_MAX).take_while(|other| **other < key);
-    in_front
-        .filter_map(|other| cluster.jobs().get(&other.job))
-        .any(|other| other.partition == job.partition && other.reason == Reason::Resources)
+
+    pub(crate) fn of(cluster: &'a Cluster) -> Lines<'a> {
+        let mut blocked = BTreeMap::new();
+        for key in cluster.ready().iter().take(Self::LOOKED_AT_MAX) {
+            if let Some(job) = cluster.jobs().get(&key.job)
+                && job.reason == Reason::Resources
+            {
+                blocked.entry(&*job.partition).or_insert(*key);
+            }
+        }
+        Lines { cluster, blocked }
+    }
+
+    /// Why a job waits. The planner records `Priority` only where it replaces another reason: a ready job without one
+    /// waits behind those of its partition that wait for resources.
+    pub(crate) fn shown_reason(&self, job: &Job, now: UtcMicros) -> Reason {
+        let reason = job.shown_reason(now);
+        // As in Slurm, what is over shows no reason that was about waiting.
+        if job.state == JobState::Cancelled {
+            return Reason::None;
+        }
+        let waits_in_line = reason == Reason::None && job.state == JobState::Pending && job.is_ready();
+        let is_behind = |first: &PendingKey| *first < self.cluster.pending_key(job);
+        if waits_in_line && self.blocked.get(&*job.partition).is_some_and(is_behind) {
+            return Reason::Priority;
+        }
+        reason
+    }
 }
 
 /// What the job's present run holds, or its last run held.
