@@ -49,6 +49,7 @@ prepare() {
     command -v make >/dev/null || packages+=(make)
     ls /usr/lib/llvm-*/lib/libclang*.so* /usr/lib/*/libclang*.so* 2>/dev/null | grep -qE 'libclang(-[0-9.]+)?\.so' \
         || packages+=(libclang-dev)
+    [ -s /etc/ssl/certs/ca-certificates.crt ] || packages+=(ca-certificates)
     [ ${#packages[@]} = 0 ] || apt_install "${packages[@]}"
     prepare_rust
     mkdir -p "$CARGO_TARGET_DIR"
