@@ -2,6 +2,9 @@
 //!
 //! The programs are those that `cargo build --release` (or the profile of the tests) has put beside the test binary.
 
+pub mod bus;
+pub mod rounds;
+
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -294,8 +297,8 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         self.kill();
-        // Jobs outlive their daemon: end those of this test's spool.
-        let mark = self.state().display().to_string();
+        // Jobs outlive their daemon: end those of this test's spools.
+        let mark = self.root.display().to_string();
         let Ok(processes) = std::fs::read_dir("/proc") else { return };
         for process in processes.flatten() {
             let Some(pid) = process.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {

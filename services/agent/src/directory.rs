@@ -87,6 +87,18 @@ pub(crate) struct Payload {
     pub(crate) environment: Arc<[u8]>,
 }
 
+/// Where the oldest of the runs was allocated that a node still has on its disk: of older ones it reports nothing more.
+/// `None`: it has none. A run whose order cannot be read counts as the oldest of all.
+pub fn oldest_allocation(state_dir: &Path) -> Option<Seq> {
+    let runs = state_dir.join("runs");
+    let allocated = |run| match RunFiles::of(&runs, run).read_order() {
+        Ok(Order::Whole(intent, _)) => Some(intent.order.allocated),
+        Ok(Order::None) => None,
+        Ok(Order::Torn) | Err(_) => Some(Seq::ZERO),
+    };
+    RunFiles::runs_in(&runs).into_iter().filter_map(allocated).min()
+}
+
 impl Directories {
     pub(crate) fn prepare_for(config: &AgentConfig) -> Result<Directories, StartError> {
         let runs = config.state_dir.join("runs");

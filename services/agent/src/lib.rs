@@ -25,3 +25,4 @@ mod simulated;
 mod watch;
 
 pub use agent::{Agent, AgentConfig, AgentHandle, StartError};
+pub use directory::oldest_allocation;

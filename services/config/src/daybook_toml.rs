@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{Findings, Place, did_you_mean};
 use crate::files::Files;
-use crate::settings::{LogBackend, SpoolDir};
+use crate::settings::{LogBackend, NatsSettings, SpoolDir};
 use crate::slurm_conf::parameters::PLANNER_JOBS_MAX_MAX;
 
 /// The file's name.
@@ -21,10 +21,14 @@ pub(crate) const DAYBOOK_TOML: &str = "daybook.toml";
 pub(crate) const KEYS: &[(&str, &[&str])] = &[
     ("agent", &["spool_dir"]),
     ("gateway", &["socket"]),
-    ("log", &["backend"]),
+    ("log", &["backend", "nats"]),
     ("nodes", &["simulated"]),
     ("planner", &["backfill_reservations", "jobs_max"]),
 ];
+
+/// The keys of `[log.nats]`.
+pub(crate) const NATS_KEYS: &[&str] =
+    &["accept_unsynced", "ca_file", "monitor_url", "nkey_file", "replicas", "url"];
 
 /// The most protected starts in a cycle.
 const BACKFILL_RESERVATIONS_MAX: u32 = 10_000;
@@ -46,6 +50,7 @@ pub(crate) struct DaybookToml {
     pub spool_dir: Option<SpoolDir>,
     pub socket: Option<PathBuf>,
     pub log: LogBackend,
+    pub nats: NatsSettings,
 }
 
 /// Reads `daybook.toml`, if there is one.
@@ -187,7 +192,15 @@ impl Reader<'_> {
             ("gateway", "socket") => {
                 settings.socket = self.absolute_path(key, value).map(PathBuf::from);
             }
-            ("log", "backend") => self.log_backend(key, value),
+            ("log", "backend") => self.log_backend(key, value, settings),
+            ("log", "nats") => {
+                let Some(content) = self.table(key, value, "log.nats") else { return };
+                for (key, value) in content {
+                    if self.is_known(key, NATS_KEYS, "[log.nats]") {
+                        self.nats_setting(key, value, &mut settings.nats);
+                    }
+                }
+            }
             // Only a key that was added to `KEYS` and not here comes to this.
             (table, key) => self.error(value.span(), format!("{key} of [{table}] is not supported yet"), ""),
         }
@@ -218,18 +231,72 @@ impl Reader<'_> {
         }
     }
 
-    fn log_backend(&mut self, key: &Key<'_>, value: &Spanned<DeValue<'_>>) {
+    fn log_backend(&mut self, key: &Key<'_>, value: &Spanned<DeValue<'_>>, settings: &mut DaybookToml) {
         let key = key.get_ref();
         match value.get_ref() {
-            DeValue::String(backend) if backend == "embedded" => {}
-            DeValue::String(backend) if backend == "nats" => {
-                let what = format!("{key} = \"nats\" is not supported yet");
-                self.error(value.span(), what, format!("{key} = \"embedded\" keeps the log on this machine"));
-            }
+            DeValue::String(backend) if backend == "embedded" => settings.log = LogBackend::Embedded,
+            DeValue::String(backend) if backend == "nats" => settings.log = LogBackend::Nats,
             _ => {
                 let what = format!("{key} is no log that there is");
-                self.error(value.span(), what, format!("the only one is {key} = \"embedded\""));
+                self.error(value.span(), what, format!("{key} = \"embedded\" or {key} = \"nats\""));
             }
         }
+    }
+
+    fn nats_setting(&mut self, key: &Key<'_>, value: &Spanned<DeValue<'_>>, nats: &mut NatsSettings) {
+        match key.get_ref().as_ref() {
+            "url" => nats.url = self.urls(key, value, &["nats://", "tls://"]).map(|urls| urls.join(",")),
+            "monitor_url" => nats.monitor_urls = self.urls(key, value, &["http://"]).unwrap_or_default(),
+            "nkey_file" => nats.nkey_file = self.absolute_path(key, value).map(PathBuf::from),
+            "ca_file" => nats.ca_file = self.absolute_path(key, value).map(PathBuf::from),
+            "accept_unsynced" => match *value.get_ref() {
+                DeValue::Boolean(accepted) => nats.accept_unsynced = accepted,
+                _ => {
+                    let what = format!("{} is neither true nor false", key.get_ref());
+                    self.error(value.span(), what, "accept_unsynced = false");
+                }
+            },
+            "replicas" => {
+                if let Some(replicas) = self.number(key, value, 1, 5) {
+                    nats.replicas = replicas;
+                    if replicas % 2 == 0 {
+                        let what =
+                            format!("replicas = {replicas} outlives no more failures than {}", replicas - 1);
+                        self.error(value.span(), what, "replicas = 1, 3 or 5");
+                    }
+                }
+            }
+            // Only a key that was added to `NATS_KEYS` and not here comes to this.
+            key => self.error(value.span(), format!("{key} of [log.nats] is not supported yet"), ""),
+        }
+    }
+
+    /// Addresses: a text, with commas between several, or a list of texts.
+    fn urls(&mut self, key: &Key<'_>, value: &Spanned<DeValue<'_>>, schemes: &[&str]) -> Option<Vec<String>> {
+        let mut found: Vec<String> = Vec::new();
+        let is_text = match value.get_ref() {
+            DeValue::String(text) => {
+                found.extend(text.split(',').map(|url| url.trim().to_string()));
+                true
+            }
+            DeValue::Array(items) => items.iter().all(|item| match item.get_ref() {
+                DeValue::String(url) => {
+                    found.push(url.to_string());
+                    true
+                }
+                _ => false,
+            }),
+            _ => false,
+        };
+        let is_address = |url: &String| {
+            schemes.iter().any(|scheme| url.strip_prefix(scheme).is_some_and(|host| !host.is_empty()))
+        };
+        if is_text && !found.is_empty() && found.iter().all(is_address) {
+            return Some(found);
+        }
+        let what = format!("{} has something that is no address", key.get_ref());
+        let example = if schemes.contains(&"http://") { "http://host:8222" } else { "nats://host:4222" };
+        self.error(value.span(), what, format!("such as {} = \"{example}\"", key.get_ref()));
+        None
     }
 }

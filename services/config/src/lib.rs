@@ -35,7 +35,7 @@ use serde::Serialize;
 
 pub use diagnostic::{Diagnostic, Severity};
 pub use machine::{CpuTopology, FoundGpu, LocalMachine, Machine, gpu_type};
-pub use settings::{DaemonSettings, LogBackend, SpoolDir};
+pub use settings::{DaemonSettings, LogBackend, NatsSettings, SpoolDir};
 
 use daybook_toml::{DAYBOOK_TOML, DaybookToml};
 use diagnostic::{Findings, Place, did_you_mean};
@@ -268,6 +268,7 @@ fn daemon_settings(
         spool_dir: spool_dir.map(|(directory, _, _)| directory),
         socket: toml.socket.clone(),
         log: toml.log,
+        nats: toml.nats.clone(),
     }
 }
 

@@ -62,4 +62,7 @@ fn the_page_for_people_has_every_key() {
             assert!(page.contains(&format!("| `{key}`")), "{key} of [{table}]");
         }
     }
+    for key in crate::daybook_toml::NATS_KEYS {
+        assert!(page.contains(&format!("| `{key}` | `[log.nats]`")), "{key} of [log.nats]");
+    }
 }

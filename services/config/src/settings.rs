@@ -9,8 +9,10 @@ pub struct DaemonSettings {
     pub spool_dir: Option<SpoolDir>,
     /// The socket that clients find the daemon by; absent: the daemon's default.
     pub socket: Option<PathBuf>,
-    /// Where events are kept.
+    /// Where events are kept, unless the command line says it.
     pub log: LogBackend,
+    /// How the NATS server is used, where events are kept there.
+    pub nats: NatsSettings,
 }
 
 /// Where events are kept.
@@ -19,6 +21,38 @@ pub enum LogBackend {
     /// In the daemon's state directory.
     #[default]
     Embedded,
+    /// In NATS JetStream, at [`NatsSettings::url`].
+    Nats,
+}
+
+/// `[log.nats]` of `daybook.toml`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NatsSettings {
+    /// `nats://HOST:PORT` or `tls://HOST:PORT`; several servers separated by commas.
+    pub url: Option<String>,
+    /// The servers' monitoring endpoints, `http://HOST:8222`.
+    pub monitor_urls: Vec<String>,
+    /// Use servers that acknowledge before they sync, or do not say.
+    pub accept_unsynced: bool,
+    /// On how many servers each message lies, where the streams are made: 1, 3 or 5.
+    pub replicas: u32,
+    /// The file with the seed of our nkey.
+    pub nkey_file: Option<PathBuf>,
+    /// The file with the certificates of the authorities to trust.
+    pub ca_file: Option<PathBuf>,
+}
+
+impl Default for NatsSettings {
+    fn default() -> NatsSettings {
+        NatsSettings {
+            url: None,
+            monitor_urls: Vec::new(),
+            accept_unsynced: false,
+            replicas: 1,
+            nkey_file: None,
+            ca_file: None,
+        }
+    }
 }
 
 /// A directory for each node: `SlurmdSpoolDir`, with `%n` for the node's name and `%h` for the host's.

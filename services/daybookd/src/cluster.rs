@@ -1,16 +1,15 @@
-//! Everything together: one machine, one process, one log.
+//! The services of this process together, over one log.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use daybook_agent::{Agent, AgentConfig, AgentHandle};
+use daybook_agent::AgentHandle;
 use daybook_config::{Configuration, LocalMachine, Severity};
 use daybook_dispatch::Dispatch;
 use daybook_gateway::{Authority, Gateway, Intake};
 use daybook_ledger::{Ledger, LedgerOptions};
 use daybook_log::clock::{Clock, SystemClock};
-use daybook_log::embedded::{EmbeddedLog, OpenOptions, RecordedPosition};
 use daybook_log::follow::Live;
 use daybook_log::{Append, AppendError, LogHandle};
 use daybook_model::Cluster;
@@ -18,15 +17,15 @@ use daybook_planner::Planner;
 use daybook_queue::Queue;
 use daybook_schemas::events::ClusterConfigured;
 use daybook_schemas::node::NodeDefinition;
-use daybook_schemas::{Actor, Draft, Event, Seq, Stream, Subject};
+use daybook_schemas::{Actor, Draft, Event, NodeName, Stream, Subject};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::RunArguments;
+use crate::leader::StandBy;
+use crate::log::{OpenLog, Place};
 use crate::paths::Paths;
-use crate::snapshots;
+use crate::roles::Roles;
+use crate::{RunArguments, agents, node_only, orders, snapshots};
 
-/// The services, as `--roles` names them.
-const ROLES: [&str; 6] = ["gateway", "queue", "planner", "dispatch", "agent", "ledger"];
 /// How long the model may take to read the log at the start before that is said.
 const FOLD_PATIENCE: Duration = Duration::from_secs(30);
 /// How long open requests may take when the daemon stops.
@@ -34,54 +33,95 @@ const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Runs until TERM or INT.
 pub async fn run(arguments: RunArguments) -> Result<(), String> {
-    check_roles(arguments.roles.as_deref())?;
-    check_log(&arguments.log)?;
+    let roles = Roles::parse(arguments.roles.as_deref())?;
     let configuration = configure(&arguments.config)?;
+    let place = Place::choose(arguments.log.as_deref(), &configuration.daemon)?;
+    if place == Place::Embedded && !roles.are_all() {
+        return Err("--roles: with the embedded log one process runs all roles; services in several processes need the \
+                    log on a bus (--log nats://HOST:PORT)"
+            .to_string());
+    }
     let paths = Paths::prepare(&arguments.state)?;
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let nodes = match roles.agent {
+        true => agents::nodes_here(&configuration.cluster, arguments.nodes.as_deref())?,
+        false => Vec::new(),
+    };
+    match &place {
+        Place::Bus(servers) if roles.are_agent_only() => {
+            node_only::run(servers, &configuration, &paths, &nodes).await
+        }
+        _ => serve(&arguments, roles, &configuration, &place, &paths, &nodes).await,
+    }
+}
 
+/// Runs the services that need the whole log, and agents beside them.
+async fn serve(
+    arguments: &RunArguments,
+    roles: Roles,
+    configuration: &Configuration,
+    place: &Place,
+    paths: &Paths,
+    nodes: &[NodeDefinition],
+) -> Result<(), String> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let initial = snapshots::load(&paths.snapshot());
     let snapshot_position = initial.position();
-    let embedded = open_log(&paths, snapshot_position, clock.clone())?;
-    let log: LogHandle = embedded.clone();
+    let opened = OpenLog::open(
+        place,
+        paths,
+        &configuration.cluster.cluster_name,
+        &configuration.daemon.nats,
+        roles.planner || roles.gateway,
+        snapshot_position,
+        clock.clone(),
+    )
+    .await?;
+    let log = opened.handle();
     let live = fold(&log, initial).await?;
-    announce(&log, &live, clock.as_ref(), &configuration.cluster).await?;
-
-    let ledger = Ledger::open(&paths.ledger(), log.clone(), LedgerOptions::with_clock(clock.clone()))
-        .map_err(|error| error.to_string())?;
-    let nodes = nodes_served(&configuration.cluster);
-    let dispatch = Dispatch::start(&live, nodes.iter().map(|node| node.name.clone()));
-    let agents = start_agents(&paths, &configuration, &nodes, &dispatch, &log)?;
-    let planner = Planner::start(log.clone(), live.clone(), clock.clone());
-
-    let authority = Authority { daemon_uid: nix::unistd::geteuid().as_raw() };
-    let intake = Intake::start(log.clone(), live.clone(), clock.clone(), authority);
-    let gateway = Gateway { intake, live: live.clone(), log: log.clone(), authority };
-    let router = daybook_gateway::router(gateway)
-        .merge(daybook_queue::router(Queue { live: live.clone(), clock: clock.clone() }))
-        .merge(daybook_ledger::router(ledger.clone()));
-    let socket = socket_path(&arguments, &configuration, authority);
-    let mode = if authority.daemon_uid == 0 { 0o666 } else { 0o600 };
-    let listener = daybook_gateway::bind(&socket, mode).await.map_err(|error| error.to_string())?;
+    if roles.planner || roles.gateway {
+        announce(&log, &live, clock.as_ref(), &configuration.cluster).await?;
+    }
+    let ledger = match roles.ledger {
+        true => {
+            let options = LedgerOptions::with_clock(clock.clone());
+            Some(Ledger::open(&paths.ledger(), log.clone(), options).map_err(|error| error.to_string())?)
+        }
+        false => None,
+    };
+    let agents = start_dispatch_and_agents(roles, configuration, paths, nodes, &opened, &live)?;
+    let planner = start_planner(roles, &opened, &live, &clock);
     let snapshots_task = tokio::spawn(snapshots::keep(paths.snapshot(), live.clone(), snapshot_position));
 
-    let (stop, stopped) = tokio::sync::watch::channel(false);
-    let mut told = stopped.clone();
-    let server = tokio::spawn(daybook_gateway::serve(listener, router, async move {
-        let _ = told.wait_for(|stop| *stop).await;
-    }));
-    tracing::info!(socket = %socket.display(), nodes = nodes.len(), end = %log.end(Stream::State), "serving");
+    let authority = Authority { daemon_uid: nix::unistd::geteuid().as_raw() };
+    let mut router = axum::Router::new();
+    if roles.gateway {
+        let intake = Intake::start(log.clone(), live.clone(), clock.clone(), authority);
+        let gateway = Gateway { intake, live: live.clone(), log: log.clone(), authority };
+        router = router.merge(daybook_gateway::router(gateway));
+    }
+    if roles.queue {
+        router = router.merge(daybook_queue::router(Queue { live: live.clone(), clock: clock.clone() }));
+    }
+    if let Some(ledger) = &ledger {
+        router = router.merge(daybook_ledger::router(ledger.clone()));
+    }
+    let server = match roles.serve_clients() {
+        true => {
+            Some(Server::start(socket_path(arguments, configuration, authority), authority, router).await?)
+        }
+        false => None,
+    };
+    tracing::info!(nodes = nodes.len(), end = %log.end(Stream::State), "serving");
     println!("ready");
 
-    wait_for_stop().await?;
+    let outcome = tokio::select! {
+        stopped = wait_for_stop() => stopped,
+        why = opened.failed() => Err(why),
+    };
     tracing::info!("stopping; jobs go on");
-    stop.send_replace(true);
-    // Long polls and followers would keep the server for minutes: they are cut.
-    let mut server = server;
-    if tokio::time::timeout(STOP_PATIENCE, &mut server).await.is_err() {
-        server.abort();
+    if let Some(server) = server {
+        server.stop().await;
     }
-    let _ = std::fs::remove_file(&socket);
     planner.stop().await;
     for agent in agents {
         agent.stop().await;
@@ -89,36 +129,108 @@ pub async fn run(arguments: RunArguments) -> Result<(), String> {
     drop(ledger);
     snapshots_task.abort();
     snapshots::save(&paths.snapshot(), &live.now())?;
-    embedded.close().await;
-    Ok(())
+    opened.close().await;
+    outcome
 }
 
-/// On one machine, with the embedded log, every service runs in this process.
-fn check_roles(asked: Option<&[String]>) -> Result<(), String> {
-    let Some(asked) = asked else { return Ok(()) };
-    if let Some(unknown) = asked.iter().find(|role| !ROLES.contains(&role.as_str()) && *role != "all") {
-        return Err(format!("--roles: \"{unknown}\" is no role; the roles are {}", ROLES.join(", ")));
-    }
-    let has_all = asked.iter().any(|role| role == "all")
-        || ROLES.iter().all(|role| asked.iter().any(|one| one == role));
-    match has_all {
-        true => Ok(()),
-        false => Err(format!(
-            "--roles {}: with the embedded log one process runs all roles; services on several machines need the \
-             NATS log, which is not supported yet",
-            asked.join(",")
-        )),
-    }
+/// The socket that clients use.
+struct Server {
+    socket: PathBuf,
+    stop: tokio::sync::watch::Sender<bool>,
+    task: tokio::task::JoinHandle<()>,
 }
 
-fn check_log(log: &str) -> Result<(), String> {
-    match log {
-        "embedded" => Ok(()),
-        _ if log.starts_with("nats://") => {
-            Err(format!("--log {log}: the NATS log is not supported yet; use embedded"))
+impl Server {
+    async fn start(socket: PathBuf, authority: Authority, router: axum::Router) -> Result<Server, String> {
+        let mode = if authority.daemon_uid == 0 { 0o666 } else { 0o600 };
+        let listener = daybook_gateway::bind(&socket, mode).await.map_err(|error| error.to_string())?;
+        let (stop, mut told) = tokio::sync::watch::channel(false);
+        let serving = daybook_gateway::serve(listener, router, async move {
+            let _ = told.wait_for(|stop| *stop).await;
+        });
+        let task = tokio::spawn(async move {
+            let _ = serving.await;
+        });
+        tracing::info!(socket = %socket.display(), "listening");
+        Ok(Server { socket, stop, task })
+    }
+
+    async fn stop(mut self) {
+        self.stop.send_replace(true);
+        // Long polls and followers would keep the server for minutes: they are cut.
+        if tokio::time::timeout(STOP_PATIENCE, &mut self.task).await.is_err() {
+            self.task.abort();
         }
-        _ => Err(format!("--log {log}: unknown; use embedded")),
+        let _ = std::fs::remove_file(&self.socket);
     }
+}
+
+/// The planner of this process, if there is one.
+enum Planning {
+    None,
+    Alone(Planner),
+    OneOfMany(StandBy),
+}
+
+impl Planning {
+    async fn stop(self) {
+        match self {
+            Planning::None => {}
+            Planning::Alone(planner) => planner.stop().await,
+            Planning::OneOfMany(candidate) => candidate.stop().await,
+        }
+    }
+}
+
+fn start_planner(roles: Roles, opened: &OpenLog, live: &Live<Cluster>, clock: &Arc<dyn Clock>) -> Planning {
+    match (roles.planner, opened) {
+        (false, _) => Planning::None,
+        (true, OpenLog::Embedded(log)) => {
+            Planning::Alone(Planner::start(log.clone(), live.clone(), clock.clone()))
+        }
+        (true, OpenLog::Bus(log)) => {
+            Planning::OneOfMany(StandBy::start(log.clone(), live.clone(), clock.clone()))
+        }
+    }
+}
+
+/// Agents of this process take their orders from the dispatch beside them, others over the bus.
+fn start_dispatch_and_agents(
+    roles: Roles,
+    configuration: &Configuration,
+    paths: &Paths,
+    nodes: &[NodeDefinition],
+    opened: &OpenLog,
+    live: &Live<Cluster>,
+) -> Result<Vec<AgentHandle>, String> {
+    let here: Vec<NodeName> = nodes.iter().map(|node| node.name.clone()).collect();
+    let elsewhere: Vec<NodeName> = configuration
+        .cluster
+        .nodes
+        .iter()
+        .map(|node| node.name.clone())
+        .filter(|name| roles.dispatch && !here.contains(name))
+        .collect();
+    let dispatch = Arc::new(Dispatch::start(live, here.iter().chain(&elsewhere).cloned()));
+    match opened {
+        OpenLog::Bus(log) if !elsewhere.is_empty() => {
+            let (client, names) = (log.client().clone(), log.names().clone());
+            tokio::spawn(orders::publish(client, names, dispatch.clone(), elsewhere));
+        }
+        OpenLog::Embedded(_) if roles.agent && !elsewhere.is_empty() => tracing::warn!(
+            "{} of {} nodes are on other machines (NodeHostname, NodeAddr) and get no work: several machines need the \
+             log on a bus (--log nats://HOST:PORT)",
+            elsewhere.len(),
+            configuration.cluster.nodes.len()
+        ),
+        _ => {}
+    }
+    let mut started = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let Some(orders) = dispatch.orders(&node.name) else { continue };
+        started.push(agents::start(paths, configuration, node, opened.handle(), orders)?);
+    }
+    Ok(started)
 }
 
 /// Reads the configuration, and says everything that is wrong with it.
@@ -142,20 +254,6 @@ fn configure(directory: &Path) -> Result<Configuration, String> {
             directory.display()
         )
     })
-}
-
-fn open_log(paths: &Paths, snapshot: Seq, clock: Arc<dyn Clock>) -> Result<Arc<EmbeddedLog>, String> {
-    let mut recorded = Vec::new();
-    if snapshot > Seq::ZERO {
-        let who = format!("the snapshot {}", paths.snapshot().display());
-        recorded.push(RecordedPosition { who, stream: Stream::State, seq: snapshot });
-    }
-    let seq = Ledger::recorded_position(&paths.ledger()).map_err(|error| error.to_string())?;
-    if seq > Seq::ZERO {
-        let who = format!("the ledger in {}", paths.ledger().display());
-        recorded.push(RecordedPosition { who, stream: Stream::State, seq });
-    }
-    EmbeddedLog::open(&paths.log(), OpenOptions { clock, recorded }).map_err(|error| error.to_string())
 }
 
 /// Folds the log to its end, from the snapshot on.
@@ -200,72 +298,6 @@ async fn announce(
     live.at_least(seq, FOLD_PATIENCE).await.map(|_| ()).map_err(|error| error.to_string())
 }
 
-/// The nodes that are on this machine, or on none.
-fn nodes_served(cluster: &ClusterConfigured) -> Vec<NodeDefinition> {
-    let here = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let short = here.split('.').next().unwrap_or(&here).to_string();
-    let is_here = |node: &&NodeDefinition| {
-        let names = [node.hostname.as_str(), node.address.as_str()];
-        node.simulated
-            || names.iter().any(|name| {
-                *name == here || *name == short || *name == "localhost" || name.starts_with("127.")
-            })
-    };
-    let served: Vec<NodeDefinition> = cluster.nodes.iter().filter(is_here).cloned().collect();
-    if served.len() < cluster.nodes.len() {
-        tracing::warn!(
-            host = %here,
-            "{} of {} nodes are on other machines (NodeHostname, NodeAddr) and get no work: several machines need \
-             the NATS log, which is not supported yet",
-            cluster.nodes.len() - served.len(),
-            cluster.nodes.len()
-        );
-    }
-    served
-}
-
-fn start_agents(
-    paths: &Paths,
-    configuration: &Configuration,
-    nodes: &[NodeDefinition],
-    dispatch: &Dispatch,
-    log: &LogHandle,
-) -> Result<Vec<AgentHandle>, String> {
-    let supervisor_binary = sibling("daybook-supervisor")?;
-    let mut agents = Vec::with_capacity(nodes.len());
-    for node in nodes {
-        let Some(orders) = dispatch.orders(&node.name) else { continue };
-        let spool_dir = spool_directory(paths, configuration, node);
-        let config = AgentConfig {
-            node: node.clone(),
-            state_dir: paths.nodes().join(node.name.as_str()),
-            spool_dir,
-            supervisor_binary: supervisor_binary.clone(),
-            allow_other_users: nix::unistd::geteuid().is_root(),
-        };
-        agents.push(Agent::start(config, log.clone(), orders).map_err(|error| error.to_string())?);
-    }
-    Ok(agents)
-}
-
-/// `SlurmdSpoolDir` (with %n and %h) where it is set, else below the state directory.
-fn spool_directory(paths: &Paths, configuration: &Configuration, node: &NodeDefinition) -> PathBuf {
-    match &configuration.daemon.spool_dir {
-        Some(pattern) => pattern.for_node(node.name.as_str(), &node.hostname),
-        None => paths.spool().join(node.name.as_str()),
-    }
-}
-
-/// A program beside this one.
-fn sibling(name: &str) -> Result<PathBuf, String> {
-    let here = std::env::current_exe().map_err(|error| format!("cannot find my own path: {error}"))?;
-    let path = here.with_file_name(name);
-    match path.is_file() {
-        true => Ok(path),
-        false => Err(format!("{} is missing; install it beside daybookd", path.display())),
-    }
-}
-
 fn socket_path(arguments: &RunArguments, configuration: &Configuration, authority: Authority) -> PathBuf {
     if let Some(path) = arguments.socket.clone().or_else(|| configuration.daemon.socket.clone()) {
         return path;
@@ -276,7 +308,8 @@ fn socket_path(arguments: &RunArguments, configuration: &Configuration, authorit
     }
 }
 
-async fn wait_for_stop() -> Result<(), String> {
+/// Waits for TERM or INT.
+pub async fn wait_for_stop() -> Result<(), String> {
     let fault = |error: std::io::Error| format!("cannot watch signals: {error}");
     let mut term = signal(SignalKind::terminate()).map_err(fault)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(fault)?;

@@ -1,7 +1,13 @@
 //! The daemon: one program that runs every service of Daybook.
 
+mod agents;
 mod cluster;
+mod leader;
+mod log;
+mod node_only;
+mod orders;
 mod paths;
+mod roles;
 mod snapshots;
 mod verify;
 
@@ -45,9 +51,13 @@ pub struct RunArguments {
     /// Services to run, separated by commas [default: all].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub roles: Option<Vec<String>>,
-    /// Where the log is: `embedded` (in the state directory).
-    #[arg(long, value_name = "LOG", default_value = "embedded")]
-    pub log: String,
+    /// Where the log is: `embedded` (in the state directory), or NATS JetStream at `nats://HOST:PORT` (`tls://…`;
+    /// several servers separated by commas) [default: daybook.toml's, else embedded].
+    #[arg(long, value_name = "LOG")]
+    pub log: Option<String>,
+    /// The nodes whose agents run here, as a host list [default: those whose NodeHostname or NodeAddr is this machine].
+    #[arg(long, value_name = "NODES")]
+    pub nodes: Option<String>,
 }
 
 /// What `daybookd verify` is told.

@@ -23,7 +23,7 @@ impl Paths {
     /// Those of a state directory that is there already.
     pub fn existing(state: &Path) -> Result<Paths, String> {
         let paths = Paths { state: absolute(state)? };
-        match paths.log().is_dir() {
+        match paths.log().is_dir() || paths.log_copy().is_dir() {
             true => Ok(paths),
             false => Err(format!("{} has no log; is this a state directory of daybookd?", state.display())),
         }
@@ -31,6 +31,16 @@ impl Paths {
 
     pub fn log(&self) -> PathBuf {
         self.state.join("log")
+    }
+
+    /// The copy of a log on a bus.
+    pub fn log_copy(&self) -> PathBuf {
+        self.state.join("log-copy")
+    }
+
+    /// What is there: the log, or the copy of one.
+    pub fn log_or_copy(&self) -> PathBuf {
+        if self.log().is_dir() { self.log() } else { self.log_copy() }
     }
 
     pub fn ledger(&self) -> PathBuf {

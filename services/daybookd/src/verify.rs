@@ -18,7 +18,8 @@ const BATCH: usize = 512;
 /// Folds the log and walks the invariants, decides every recorded cycle again, and checks the ledger.
 pub async fn run(arguments: VerifyArguments) -> Result<(), String> {
     let paths = Paths::existing(&arguments.state)?;
-    let log = EmbeddedLog::open(&paths.log(), OpenOptions::default()).map_err(|error| error.to_string())?;
+    let log =
+        EmbeddedLog::open(&paths.log_or_copy(), OpenOptions::default()).map_err(|error| error.to_string())?;
     let model = check_model(log.as_ref(), &paths).await?;
     let cycles = daybook_planner::replay::verify(log.as_ref()).await.map_err(|error| error.to_string())?;
     let ledger = check_ledger(&paths, log.clone()).await?;

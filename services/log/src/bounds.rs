@@ -48,3 +48,24 @@ pub const FOLD_BATCH: usize = 512;
 pub const FOLD_RETRY_MIN: Duration = Duration::from_millis(50);
 /// A projection whose read was turned away waits at most this long.
 pub const FOLD_RETRY_MAX: Duration = Duration::from_secs(2);
+
+/// On a bus: how long an append goes on trying before its caller is told that it cannot be done, or is unknown.
+pub const BUS_APPEND_PATIENCE: Duration = Duration::from_secs(20);
+/// On a bus: how long one message may wait for its acknowledgement.
+pub const BUS_ACK_PATIENCE: Duration = Duration::from_secs(4);
+/// On a bus: the first pause between tries.
+pub const BUS_PAUSE_MIN: Duration = Duration::from_millis(20);
+/// On a bus: the longest pause between tries.
+pub const BUS_PAUSE_MAX: Duration = Duration::from_secs(1);
+/// On a bus: messages that are added to the copy together.
+pub const BUS_BATCH_MESSAGES_MAX: usize = 512;
+/// On a bus: bytes that are added to the copy together.
+pub const BUS_BATCH_BYTES_MAX: usize = 8 << 20;
+/// On a bus: room in a message beside the events, in bytes.
+pub const BUS_HEADER_BYTES: usize = 4096;
+/// On a bus: blobs that are brought at once by one append.
+pub const BUS_BLOBS_AT_ONCE: usize = 16;
+/// Ids of a node's own events that its agent keeps.
+pub const NODE_EVENTS_MAX: usize = 200_000;
+/// On a bus: after so long without a message the stream's end is asked for.
+pub const BUS_SILENCE: Duration = Duration::from_secs(1);

@@ -87,6 +87,8 @@ pub enum ReadError {
 pub enum Durability {
     /// On stable storage: survives a power cut.
     Synced,
+    /// Written, but not yet on stable storage: a power cut may take it away.
+    Unsynced,
     /// In this process's memory only.
     Volatile,
 }

@@ -1,6 +1,7 @@
 //! The event log: one trait, [`EventLog`], and what keeps it.
 //!
 //! - [`embedded`]: RocksDB in one directory; the default on one machine (cargo feature `embedded`, on by default).
+//! - [`jetstream`]: two streams of a NATS server or cluster, for several machines (cargo feature `jetstream`).
 //! - [`memory`]: in this process only, with faults on demand; tests and simulation.
 //! - [`follow`]: keeps a projection at the end of a stream, contiguously, and hands out snapshots.
 //! - [`bounds`]: every limit of this crate.
@@ -19,6 +20,8 @@ pub mod embedded;
 mod ends;
 mod event_log;
 pub mod follow;
+#[cfg(feature = "jetstream")]
+pub mod jetstream;
 pub mod memory;
 mod prepared;
 

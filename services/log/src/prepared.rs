@@ -83,15 +83,32 @@ impl Prepared {
 
     /// Appends to `out` exactly the bytes of [`Commit::to_bytes`]: keys in order are `events`, `seq`, `subject`, `time`.
     pub(crate) fn encode(&self, seq: Seq, time: UtcMicros, out: &mut Vec<u8>) -> Result<(), AppendError> {
-        out.extend_from_slice(b"{\"events\":");
-        out.extend_from_slice(&self.events_json);
-        write!(out, ",\"seq\":{seq},\"subject\":{},\"time\":\"{time}\"}}", self.subject_json).map_err(invalid)
+        splice(&self.events_json, &self.subject_json, seq, time, out).map_err(invalid)
+    }
+
+    /// The canonical bytes of the events alone.
+    #[cfg(feature = "jetstream")]
+    pub(crate) fn events_json(&self) -> &[u8] {
+        &self.events_json
     }
 
     /// The commit that this becomes.
     pub(crate) fn into_commit(self, seq: Seq, time: UtcMicros) -> Commit {
         Commit { seq, time, subject: self.subject, events: self.events }
     }
+}
+
+/// Appends a commit's canonical bytes to `out`, from those of its events and its subject.
+pub(crate) fn splice(
+    events_json: &[u8],
+    subject_json: &str,
+    seq: Seq,
+    time: UtcMicros,
+    out: &mut Vec<u8>,
+) -> std::io::Result<()> {
+    out.extend_from_slice(b"{\"events\":");
+    out.extend_from_slice(events_json);
+    write!(out, ",\"seq\":{seq},\"subject\":{subject_json},\"time\":\"{time}\"}}")
 }
 
 fn invalid(error: impl std::fmt::Display) -> AppendError {

@@ -13,6 +13,8 @@ mod open;
 mod owner;
 mod recent;
 mod record;
+#[cfg(feature = "jetstream")]
+pub(crate) mod replica;
 mod resume;
 mod shared;
 mod store;

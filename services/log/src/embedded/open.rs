@@ -11,6 +11,7 @@ use super::shared::Shared;
 use super::store::{Access, LAYOUT_VERSION, Store};
 use super::writer::Writer;
 use super::{EmbeddedLog, tail};
+use crate::admission::{PerStream, Tail};
 use crate::clock::{Clock, SystemClock};
 
 /// How a log is opened.
@@ -171,14 +172,8 @@ impl EmbeddedLog {
     /// Refuses a log that is in use, damaged at its end, or shorter than a recorded position. It blocks for as long
     /// as the recovery of unfinished files takes (well under a second for the 32 MiB that there are at most).
     pub fn open(dir: &Path, options: OpenOptions) -> Result<Arc<EmbeddedLog>, OpenError> {
-        make_directory(dir)?;
-        let owner = Owner::take(dir)?;
-        let store = Store::open(&dir.join("rocksdb"), Access::ReadWrite)
-            .map_err(|error| OpenError::store(dir, error.into_string()))?;
-        check_layout(dir, &store)?;
-        let end = tail::check(&store).map_err(|why| OpenError::Damaged { dir: dir.to_path_buf(), why })?;
-        check_recorded(dir, &end, &options.recorded)?;
-        let shared = Arc::new(Shared::new(dir, owner, store, &end.tails));
+        let (shared, end) = open_store(dir)?;
+        check_recorded(dir, &end.tails, &options.recorded)?;
         let (queue, requests) = mpsc::channel();
         let writer = Writer::new(shared.clone(), options.clock, end, requests);
         let thread = std::thread::Builder::new()
@@ -195,6 +190,18 @@ impl EmbeddedLog {
             writer: Mutex::new(Some(thread)),
         }))
     }
+}
+
+/// Opens the store in `dir`, or makes one there, and checks its end.
+pub(super) fn open_store(dir: &Path) -> Result<(Arc<Shared>, tail::LogEnd), OpenError> {
+    make_directory(dir)?;
+    let owner = Owner::take(dir)?;
+    let store = Store::open(&dir.join("rocksdb"), Access::ReadWrite)
+        .map_err(|error| OpenError::store(dir, error.into_string()))?;
+    check_layout(dir, &store)?;
+    let end = tail::check(&store).map_err(|why| OpenError::Damaged { dir: dir.to_path_buf(), why })?;
+    let shared = Arc::new(Shared::new(dir, owner, store, &end.tails));
+    Ok((shared, end))
 }
 
 fn make_directory(dir: &Path) -> Result<(), OpenError> {
@@ -219,9 +226,13 @@ fn check_layout(dir: &Path, store: &Store) -> Result<(), OpenError> {
     }
 }
 
-fn check_recorded(dir: &Path, end: &tail::LogEnd, recorded: &[RecordedPosition]) -> Result<(), OpenError> {
+pub(crate) fn check_recorded(
+    dir: &Path,
+    tails: &PerStream<Tail>,
+    recorded: &[RecordedPosition],
+) -> Result<(), OpenError> {
     for position in recorded {
-        let end = end.tails.get(position.stream).seq;
+        let end = tails.get(position.stream).seq;
         if position.seq > end {
             return Err(OpenError::ShorterThanRecorded {
                 dir: dir.to_path_buf(),

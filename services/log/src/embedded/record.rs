@@ -12,9 +12,21 @@ pub(super) fn encode(append: &Prepared, seq: Seq, time: UtcMicros) -> Result<Vec
     let mut record = Vec::with_capacity(CHECKSUM_BYTES + append.size());
     record.extend_from_slice(&[0; CHECKSUM_BYTES]);
     append.encode(seq, time, &mut record)?;
+    seal(&mut record);
+    Ok(record)
+}
+
+/// The record of a commit's canonical bytes.
+#[cfg(feature = "jetstream")]
+pub(super) fn of_bytes(bytes: &[u8]) -> Vec<u8> {
+    let mut record = [&[0; CHECKSUM_BYTES], bytes].concat();
+    seal(&mut record);
+    record
+}
+
+fn seal(record: &mut [u8]) {
     let checksum = crc32c::crc32c(&record[CHECKSUM_BYTES..]);
     record[..CHECKSUM_BYTES].copy_from_slice(&checksum.to_be_bytes());
-    Ok(record)
 }
 
 /// The commit of a record that lies at `seq`, or what is wrong with it.

@@ -8,6 +8,7 @@
 //! | `blobs` | SHA-256, 32 bytes | the blob |
 //! | `meta` | `format` | version of this layout, 4 bytes big endian |
 //! | `meta` | `end/s`, `end/d` | sequence number of the stream's last commit |
+//! | `meta` | `note/NAME` | a text (a copy of a log on a bus: which streams it is of) |
 
 use std::path::Path;
 use std::sync::Arc;
@@ -98,6 +99,12 @@ impl Store {
         let mut group = self.group();
         group.batch.put_cf(self.family(META)?, b"format", LAYOUT_VERSION.to_be_bytes());
         group.write().map_err(|error| error.into_string())
+    }
+
+    /// A text that was put with [`Group::put_note`].
+    #[cfg(feature = "jetstream")]
+    pub(super) fn note(&self, name: &str) -> Result<Option<String>, String> {
+        Ok(self.get(META, &note_key(name))?.map(|text| String::from_utf8_lossy(&text).into_owned()))
     }
 
     /// The commit that has an event.
@@ -246,11 +253,24 @@ impl Group<'_> {
         Ok(())
     }
 
+    /// Adds a text that stays with the store.
+    #[cfg(feature = "jetstream")]
+    pub(super) fn put_note(&mut self, name: &str, text: &str) -> Result<(), String> {
+        self.batch.put_cf(self.store.family(META)?, note_key(name), text);
+        Ok(())
+    }
+
     /// Writes and syncs.
     pub(super) fn write(self) -> Result<(), rocksdb::Error> {
         let mut options = WriteOptions::default();
         options.set_sync(true);
         self.store.db.write_opt(self.batch, &options)
+    }
+
+    /// Writes without a sync: what a crash takes away is not missed.
+    #[cfg(feature = "jetstream")]
+    pub(super) fn write_unsynced(self) -> Result<(), rocksdb::Error> {
+        self.store.db.write(self.batch)
     }
 }
 
@@ -297,6 +317,11 @@ fn end_key(stream: Stream) -> &'static [u8] {
         Stream::State => b"end/s",
         Stream::Detail => b"end/d",
     }
+}
+
+#[cfg(feature = "jetstream")]
+fn note_key(name: &str) -> Vec<u8> {
+    [b"note/", name.as_bytes()].concat()
 }
 
 fn keyed(stream: Stream, text: &str) -> Vec<u8> {

@@ -61,7 +61,8 @@ fn check_stream(
         for commit in &commits {
             for event in &commit.events {
                 let indexed = store.event(stream, &event.id)?;
-                if indexed != Some(commit.seq) {
+                // A copy of a log on a bus may have an event twice; then the first place counts.
+                if indexed.is_none_or(|seq| seq > commit.seq) {
                     return Err(format!(
                         "event {} of commit {} is not in the index of events",
                         event.id, commit.seq

@@ -1,0 +1,77 @@
+//! Which nodes have their agents in this process, and how those are started.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use daybook_agent::{Agent, AgentConfig, AgentHandle};
+use daybook_config::Configuration;
+use daybook_log::LogHandle;
+use daybook_schemas::events::ClusterConfigured;
+use daybook_schemas::grammar::hostlist;
+use daybook_schemas::node::NodeDefinition;
+use daybook_schemas::orders::DesiredSet;
+use tokio::sync::watch;
+
+use crate::paths::Paths;
+
+/// The nodes that were asked for; without a wish those that are on this machine, or on none.
+pub fn nodes_here(cluster: &ClusterConfigured, asked: Option<&str>) -> Result<Vec<NodeDefinition>, String> {
+    let Some(asked) = asked else { return Ok(on_this_machine(cluster)) };
+    let names = hostlist::expand(asked).map_err(|error| format!("--nodes {asked}: {error}"))?;
+    names
+        .iter()
+        .map(|name| {
+            let found = cluster.nodes.iter().find(|node| node.name.as_str() == name);
+            found.cloned().ok_or_else(|| format!("--nodes {asked}: slurm.conf has no node {name}"))
+        })
+        .collect()
+}
+
+fn on_this_machine(cluster: &ClusterConfigured) -> Vec<NodeDefinition> {
+    let here = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let short = here.split('.').next().unwrap_or(&here).to_string();
+    let is_here = |node: &&NodeDefinition| {
+        let names = [node.hostname.as_str(), node.address.as_str()];
+        node.simulated
+            || names.iter().any(|name| {
+                *name == here || *name == short || *name == "localhost" || name.starts_with("127.")
+            })
+    };
+    cluster.nodes.iter().filter(is_here).cloned().collect()
+}
+
+/// Starts a node's agent.
+pub fn start(
+    paths: &Paths,
+    configuration: &Configuration,
+    node: &NodeDefinition,
+    log: LogHandle,
+    orders: watch::Receiver<Arc<DesiredSet>>,
+) -> Result<AgentHandle, String> {
+    let config = AgentConfig {
+        node: node.clone(),
+        state_dir: paths.nodes().join(node.name.as_str()),
+        spool_dir: spool_directory(paths, configuration, node),
+        supervisor_binary: sibling("daybook-supervisor")?,
+        allow_other_users: nix::unistd::geteuid().is_root(),
+    };
+    Agent::start(config, log, orders).map_err(|error| error.to_string())
+}
+
+/// `SlurmdSpoolDir` (with %n and %h) where it is set, else below the state directory.
+fn spool_directory(paths: &Paths, configuration: &Configuration, node: &NodeDefinition) -> PathBuf {
+    match &configuration.daemon.spool_dir {
+        Some(pattern) => pattern.for_node(node.name.as_str(), &node.hostname),
+        None => paths.spool().join(node.name.as_str()),
+    }
+}
+
+/// A program beside this one.
+fn sibling(name: &str) -> Result<PathBuf, String> {
+    let here = std::env::current_exe().map_err(|error| format!("cannot find my own path: {error}"))?;
+    let path = here.with_file_name(name);
+    match path.is_file() {
+        true => Ok(path),
+        false => Err(format!("{} is missing; install it beside daybookd", path.display())),
+    }
+}

@@ -1,0 +1,55 @@
+//! A process with agents alone: what runs on a compute node.
+
+use std::sync::Arc;
+
+use daybook_config::Configuration;
+use daybook_log::jetstream::NodeLog;
+use daybook_schemas::node::NodeDefinition;
+
+use crate::agents;
+use crate::cluster::wait_for_stop;
+use crate::log::bus;
+use crate::orders;
+use crate::paths::Paths;
+
+/// Serves these nodes until TERM or INT.
+pub async fn run(
+    servers: &str,
+    configuration: &Configuration,
+    paths: &Paths,
+    nodes: &[NodeDefinition],
+) -> Result<(), String> {
+    if nodes.is_empty() {
+        return Err(
+            "no node of slurm.conf is on this machine (NodeHostname, NodeAddr); name it with --nodes"
+                .to_string(),
+        );
+    }
+    let nats = &configuration.daemon.nats;
+    let mut running = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let oldest = daybook_agent::oldest_allocation(&paths.nodes().join(node.name.as_str()));
+        // One connection for each: on the bus a node may do only what its own key allows.
+        let log = NodeLog::open(
+            &bus(servers, nats),
+            &configuration.cluster.cluster_name,
+            node.name.clone(),
+            &nats.monitor_urls,
+            nats.accept_unsynced,
+            oldest,
+        )
+        .await
+        .map_err(|error| format!("node {}: {error}", node.name))?;
+        let log = Arc::clone(&log);
+        let sets = orders::follow(log.client().clone(), log.names().clone(), node.name.clone());
+        running.push(agents::start(paths, configuration, node, log, sets)?);
+    }
+    tracing::info!(nodes = nodes.len(), "serving nodes");
+    println!("ready");
+    wait_for_stop().await?;
+    tracing::info!("stopping; jobs go on");
+    for agent in running {
+        agent.stop().await;
+    }
+    Ok(())
+}

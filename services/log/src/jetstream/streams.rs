@@ -1,0 +1,140 @@
+//! The streams and the bucket: made as they must be, or checked that they are.
+
+use async_nats::jetstream::object_store::{self, ObjectStore};
+use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
+use async_nats::jetstream::{Context, context, stream};
+use daybook_schemas::Stream;
+
+use super::connect::chain;
+use super::names::Names;
+use super::options::BusError;
+
+/// What marks a stream as ours, with the version of what its messages look like.
+const FORMAT_KEY: &str = "daybook-format";
+const FORMAT: &str = "1";
+
+/// Gives a stream, made where it is not there and may be.
+pub(super) async fn open(
+    context: &Context,
+    names: &Names,
+    which: Stream,
+    replicas: usize,
+    create: bool,
+) -> Result<stream::Stream, BusError> {
+    let wanted = config(names, which, replicas);
+    let found = match context.get_stream(&wanted.name).await {
+        Ok(found) => found,
+        Err(error) if is_missing(&error) && create => {
+            context.create_stream(wanted.clone()).await.map_err(|error| {
+                BusError::Answer(format!("cannot make the stream {}: {}", wanted.name, chain(&error)))
+            })?
+        }
+        Err(error) if is_missing(&error) => {
+            return Err(BusError::NoStream { stream: wanted.name, known: known_clusters(context).await });
+        }
+        Err(error) => return Err(BusError::Answer(format!("stream {}: {}", wanted.name, chain(&error)))),
+    };
+    check(&found.cached_info().config, &wanted)?;
+    Ok(found)
+}
+
+fn is_missing(error: &context::GetStreamError) -> bool {
+    matches!(error.kind(), context::GetStreamErrorKind::JetStream(ref inner)
+        if inner.error_code() == async_nats::jetstream::ErrorCode::STREAM_NOT_FOUND)
+}
+
+fn config(names: &Names, which: Stream, replicas: usize) -> Config {
+    Config {
+        name: names.stream(which),
+        subjects: vec![names.all_writers(which)],
+        description: Some("Daybook's event log; one message is one commit".to_string()),
+        retention: RetentionPolicy::Limits,
+        storage: StorageType::File,
+        discard: DiscardPolicy::New,
+        num_replicas: replicas,
+        max_messages: -1,
+        max_bytes: -1,
+        max_messages_per_subject: -1,
+        max_consumers: -1,
+        deny_delete: true,
+        deny_purge: true,
+        allow_direct: true,
+        metadata: [(FORMAT_KEY.to_string(), FORMAT.to_string())].into(),
+        ..Config::default()
+    }
+}
+
+/// What a stream must have to keep a log. Replicas and placement are the operator's.
+fn check(found: &Config, wanted: &Config) -> Result<(), BusError> {
+    let is_unlimited = found.max_messages <= 0 && found.max_bytes <= 0 && found.max_messages_per_subject <= 0;
+    let rules = [
+        (
+            found.metadata.get(FORMAT_KEY).map(String::as_str) == Some(FORMAT),
+            "it does not have Daybook's mark (metadata daybook-format)",
+        ),
+        (found.subjects == wanted.subjects, "its subjects are not the cluster's writers"),
+        (found.storage == StorageType::File, "it is not kept in files"),
+        (found.retention == RetentionPolicy::Limits, "its retention is not \"limits\""),
+        (found.discard == DiscardPolicy::New, "it discards old messages instead of refusing new ones"),
+        (is_unlimited && found.max_age.is_zero(), "it has a limit of size, number or age"),
+        (found.deny_delete && found.deny_purge, "messages may be deleted from it"),
+        (
+            !found.no_ack && !found.sealed && !found.allow_rollup,
+            "it is sealed, does not acknowledge, or allows roll-ups",
+        ),
+        (
+            found.mirror.is_none() && found.sources.is_none() && found.subject_transform.is_none(),
+            "its messages come from other streams, or are renamed",
+        ),
+        (!found.allow_message_ttl, "its messages may expire"),
+    ];
+    match rules.into_iter().find(|(holds, _)| !holds) {
+        None => Ok(()),
+        Some((_, what)) => {
+            Err(BusError::ForeignStream { stream: found.name.clone(), what: what.to_string() })
+        }
+    }
+}
+
+async fn known_clusters(context: &Context) -> String {
+    use futures_util::StreamExt;
+    let mut clusters: Vec<String> = context
+        .stream_names()
+        .take(1000)
+        .filter_map(|name| async move {
+            Some(name.ok()?.strip_prefix("DAYBOOK_")?.strip_suffix("_STATE")?.to_string())
+        })
+        .collect()
+        .await;
+    clusters.sort();
+    match clusters.is_empty() {
+        true => String::new(),
+        false => format!(" (it has the clusters {})", clusters.join(", ")),
+    }
+}
+
+/// Gives the bucket of blobs, made where it is not there and may be.
+pub(super) async fn open_bucket(
+    context: &Context,
+    names: &Names,
+    replicas: usize,
+    create: bool,
+) -> Result<ObjectStore, BusError> {
+    let bucket = names.bucket();
+    match context.get_object_store(&bucket).await {
+        Ok(store) => Ok(store),
+        Err(error) if !create => Err(BusError::Answer(format!("object store {bucket}: {}", chain(&error)))),
+        Err(_) => context
+            .create_object_store(object_store::Config {
+                bucket: bucket.clone(),
+                description: Some("Scripts and environments of Daybook's jobs, by content hash".to_string()),
+                storage: StorageType::File,
+                num_replicas: replicas,
+                ..object_store::Config::default()
+            })
+            .await
+            .map_err(|error| {
+                BusError::Answer(format!("cannot make the object store {bucket}: {}", chain(&error)))
+            }),
+    }
+}

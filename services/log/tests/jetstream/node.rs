@@ -1,0 +1,61 @@
+//! An agent's end of the log.
+
+use daybook_log::conformance::sample;
+use daybook_log::jetstream::{Bus, NodeLog};
+use daybook_log::{Append, AppendError, EventLog};
+use daybook_nats_server::{NatsServer, Settings};
+use daybook_schemas::{BlobHash, Seq, Stream, Subject};
+
+use crate::support::{open, options};
+
+fn report(name: &str) -> Append {
+    Append {
+        stream: Stream::State,
+        draft: sample::draft(Subject::Node("n1".into()), name, 2),
+        blobs: Vec::new(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_appends_to_its_own_subject_once_for_ever() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = NatsServer::start(&dir.path().join("nats"), &Settings::default()).unwrap();
+    let log = open(options(&server, &dir.path().join("copy"))).await.unwrap();
+    let bus = Bus { servers: server.url(), ..Bus::default() };
+    let monitor = [server.monitor_url()];
+    let blob = sample::blob(3, 300_000);
+    log.append(Append { blobs: vec![blob.clone()], ..sample::one(Stream::State, "job") }).await.unwrap();
+
+    let node = NodeLog::open(&bus, "test", "n1".into(), &monitor, false, None).await.unwrap();
+    assert_eq!(node.append(report("started")).await.unwrap().seq, Seq(2));
+    assert_eq!(node.append(report("ended")).await.unwrap().seq, Seq(3));
+    let again = node.append(report("started")).await;
+    assert_eq!(again, Err(AppendError::Duplicate { event: sample::event_id("started", 0), seq: Seq(2) }));
+    for foreign in [sample::one(Stream::State, "x"), Append { stream: Stream::Detail, ..report("x") }] {
+        assert!(matches!(node.append(foreign).await, Err(AppendError::Invalid(_))));
+    }
+    let found = node.blob(&BlobHash::of(&blob)).await.unwrap();
+    assert!(found.as_deref() == Some(&*blob));
+    assert_eq!(node.blob(&BlobHash::of(b"none")).await.unwrap(), None);
+    drop(node);
+
+    // After a restart it knows what it has said of the runs that it still has.
+    log.append(sample::one(Stream::State, "between")).await.unwrap();
+    let node = NodeLog::open(&bus, "test", "n1".into(), &monitor, false, Some(Seq(2))).await.unwrap();
+    let again = node.append(report("ended")).await;
+    assert_eq!(again, Err(AppendError::Duplicate { event: sample::event_id("ended", 0), seq: Seq(3) }));
+    assert_eq!(node.append(report("next")).await.unwrap().seq, Seq(5));
+    assert_eq!(node.find(Stream::State, &sample::event_id("started", 1)).await.unwrap(), Some(Seq(2)));
+
+    // Two agents of one node, one of them by mistake: nothing comes twice.
+    let twin = NodeLog::open(&bus, "test", "n1".into(), &monitor, false, Some(Seq(2))).await.unwrap();
+    assert_eq!(twin.append(report("twin")).await.unwrap().seq, Seq(6));
+    assert_eq!(node.append(report("mine")).await.unwrap().seq, Seq(7));
+    assert!(matches!(node.append(report("twin")).await, Err(AppendError::Duplicate { seq: Seq(6), .. })));
+
+    tokio::time::timeout(std::time::Duration::from_secs(20), log.wait_past(Stream::State, Seq(6)))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(log.subject_end(Stream::State, &Subject::Node("n1".into())).await.unwrap(), Seq(7));
+}
