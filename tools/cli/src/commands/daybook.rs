@@ -1,10 +1,11 @@
 //! `daybook`: every command by its name, and what Slurm has no command for.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use super::{COMMANDS, DAYBOOK_VERSION, SLURM_VERSION, check, links, scontrol};
+use super::{COMMANDS, DAYBOOK_VERSION, SLURM_VERSION, check, keys, links, scontrol};
 use crate::say;
 
 /// A GPU-cluster scheduler whose every fact is an event in a log.
@@ -24,6 +25,13 @@ enum What {
         /// Print the faults as JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Make and check the keys of a log on NATS, and its servers' configuration
+    #[command(disable_help_flag = true)]
+    Keys {
+        /// What and where; `daybook keys --help` lists it
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
     },
     /// Make the Slurm-named commands in a directory, as links to this program
     Links {
@@ -57,6 +65,7 @@ pub fn run(arguments: &[String]) -> u8 {
     match Daybook::try_parse_from(words) {
         Ok(parsed) => match parsed.what {
             What::Check { directory, json } => check::run(&directory, json),
+            What::Keys { arguments } => keys::run(&arguments),
             What::Links { directory } => links::run(&directory),
             What::Ping => scontrol::ping(),
             What::Help { command } => help(command.as_deref()),

@@ -4,6 +4,7 @@ pub mod check;
 pub mod daybook;
 pub mod events;
 pub mod json;
+pub mod keys;
 pub mod links;
 pub mod sacct;
 #[cfg(test)]
