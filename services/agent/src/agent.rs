@@ -130,10 +130,20 @@ impl Agent {
         log: LogHandle,
         orders: watch::Receiver<Arc<DesiredSet>>,
     ) -> Result<AgentHandle, StartError> {
+        Agent::start_with_clock(config, log, orders, Arc::new(SystemClock))
+    }
+
+    /// The same with a clock other than the machine's; on a simulated node the runs keep to it.
+    pub fn start_with_clock(
+        config: AgentConfig,
+        log: LogHandle,
+        orders: watch::Receiver<Arc<DesiredSet>>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<AgentHandle, StartError> {
         let directories = Directories::prepare_for(&config)?;
         let (stop, stopped) = watch::channel(false);
         let (reporter, reporting) = Reporter::start(config.node.name.clone(), log.clone());
-        let node = Arc::new(Node { config, log, clock: Arc::new(SystemClock), directories, reporter });
+        let node = Arc::new(Node { config, log, clock, directories, reporter });
         let agent = Agent {
             node,
             known: BTreeMap::new(),

@@ -62,9 +62,11 @@ pub(crate) struct Dead {
 
 /// A run whose end nobody saw, after what was left of it has been ended.
 #[derive(Debug)]
-pub(crate) struct Loss {
-    pub(crate) last_evidence: UtcMicros,
-    pub(crate) message: String,
+pub struct Loss {
+    /// The last instant at which the run is known to have been.
+    pub last_evidence: UtcMicros,
+    /// What happened, for people.
+    pub message: String,
 }
 
 /// A run that was found at the agent's start.

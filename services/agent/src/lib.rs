@@ -19,10 +19,10 @@ mod directory;
 mod held;
 pub mod reconcile;
 mod registration;
-mod report;
+pub mod report;
 mod script;
 mod simulated;
 mod watch;
 
 pub use agent::{Agent, AgentConfig, AgentHandle, StartError};
-pub use directory::oldest_allocation;
+pub use directory::{Loss, oldest_allocation};

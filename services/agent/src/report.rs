@@ -25,7 +25,7 @@ const BACKOFF: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2
 
 /// Facts that become true together.
 #[derive(Debug)]
-pub(crate) struct Report {
+pub struct Report {
     events: Vec<Event>,
 }
 
@@ -42,19 +42,21 @@ fn event(node: &NodeName, id: String, time: UtcMicros, body: impl Into<Body>) ->
 }
 
 impl Report {
-    pub(crate) fn registered(config: &AgentConfig, now: UtcMicros) -> Report {
+    /// The agent is there, with what its node has.
+    pub fn registered(config: &AgentConfig, now: UtcMicros) -> Report {
         let registration = registration(config);
         let id = format!("registered/{}/{}", registration.boot_id, now.0);
         Report { events: vec![event(&config.node.name, id, now, registration)] }
     }
 
-    pub(crate) fn started(node: &NodeName, run: RunId, started: &Started) -> Report {
+    /// The script's process exists.
+    pub fn started(node: &NodeName, run: RunId, started: &Started) -> Report {
         let body = RunStarted { run, node: node.clone(), pid: u32::try_from(started.pid).ok() };
         Report { events: vec![event(node, format!("{run}/started"), started.at, body)] }
     }
 
     /// The end of a run on the node that ran its script: it is over, and nothing is held here any more.
-    pub(crate) fn ended(node: &NodeName, run: RunId, exit: Exit, now: UtcMicros) -> Report {
+    pub fn ended(node: &NodeName, run: RunId, exit: Exit, now: UtcMicros) -> Report {
         let Exit { at, cause, exit, message, usage } = exit;
         let message = message.map(|message| message.chars().take(MESSAGE_MAX).collect());
         let body = RunEnded { run, node: node.clone(), cause, exit, message, usage };
@@ -62,7 +64,7 @@ impl Report {
     }
 
     /// A run whose end nobody saw; nothing of it is left.
-    pub(crate) fn lost(node: &NodeName, run: RunId, loss: Loss, now: UtcMicros) -> Report {
+    pub fn lost(node: &NodeName, run: RunId, loss: Loss, now: UtcMicros) -> Report {
         let Loss { last_evidence, message } = loss;
         Report::over(node, run, now, RunLost { run, node: node.clone(), last_evidence, message }.into(), now)
     }
@@ -78,7 +80,7 @@ impl Report {
     }
 
     /// Nothing of a run is here any more.
-    pub(crate) fn released(node: &NodeName, run: RunId, now: UtcMicros) -> Report {
+    pub fn released(node: &NodeName, run: RunId, now: UtcMicros) -> Report {
         Report { events: vec![Report::release_event(node, run, now)] }
     }
 
@@ -103,13 +105,13 @@ impl Report {
 
 /// The one writer of a node's subject. It lives as long as one of its handles.
 #[derive(Clone)]
-pub(crate) struct Reporter {
+pub struct Reporter {
     reports: mpsc::Sender<Sent>,
 }
 
 impl Reporter {
     /// Starts it; the second is its task.
-    pub(crate) fn start(node: NodeName, log: LogHandle) -> (Reporter, JoinHandle<()>) {
+    pub fn start(node: NodeName, log: LogHandle) -> (Reporter, JoinHandle<()>) {
         let (reports, waiting) = mpsc::channel(WAITING_MAX);
         let worker = Worker { node, log, troubled: false };
         (Reporter { reports }, tokio::spawn(worker.run(waiting)))
@@ -117,12 +119,12 @@ impl Reporter {
 
     /// Puts a report on its way, behind those that were sent before. What is on its way when the process ends is found
     /// on disk again.
-    pub(crate) async fn send(&self, report: Report) {
+    pub async fn send(&self, report: Report) {
         let _ = self.reports.send(Sent { report, answer: None }).await;
     }
 
     /// The commit that has the report's last event, once it is in the log. `None`: it never will be.
-    pub(crate) async fn append(&self, report: Report) -> Option<Seq> {
+    pub async fn append(&self, report: Report) -> Option<Seq> {
         let (answer, answered) = oneshot::channel();
         self.reports.send(Sent { report, answer: Some(answer) }).await.ok()?;
         answered.await.ok()

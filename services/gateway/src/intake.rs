@@ -114,12 +114,15 @@ impl Worker {
     /// Decides a batch and appends it, again where another gateway was faster.
     async fn handle(&mut self, batch: Vec<Waiting>) {
         let mut batch = self.answer_repeated(batch).await;
+        // An append of these requests has had no answer, and may still arrive though it is not in the log.
+        let mut in_doubt = false;
         for _ in 0..TRIES_MAX {
             if batch.is_empty() {
                 return;
             }
             let cluster = match self.live.at_least(self.appended, PATIENCE).await {
                 Ok(cluster) => cluster,
+                Err(error) if in_doubt => return refuse_all(batch, doubtful(&error.to_string())),
                 Err(error) => {
                     return refuse_all(batch, ApiError::new(ErrorCode::NotReady, error.to_string()));
                 }
@@ -151,15 +154,16 @@ impl Worker {
                 }
                 Err(AppendError::Unknown(why)) => {
                     tracing::warn!(%why, "an append has an unknown outcome; looking it up");
+                    in_doubt = true;
                     batch = self.answer_repeated(batch).await;
                 }
                 Err(error @ (AppendError::Unavailable(_) | AppendError::Invalid(_))) => {
                     tracing::warn!(%error, requests = batch.len(), "requests are refused: the log cannot append");
-                    return refuse_all(batch, unavailable(&error.to_string()));
+                    return refuse_all(batch, refusal(in_doubt, &error.to_string()));
                 }
             }
         }
-        refuse_all(batch, unavailable("too many writers at once"));
+        refuse_all(batch, refusal(in_doubt, "too many writers at once"));
     }
 
     /// Answers those whose request id is in the log already, from what the log has; gives back the others.
@@ -181,7 +185,7 @@ impl Worker {
                     let _ = waiting.answer.send(outcome);
                 }
                 Err(error) => {
-                    let _ = waiting.answer.send(Err(unavailable(&error.to_string())));
+                    let _ = waiting.answer.send(Err(doubtful(&error.to_string())));
                 }
             }
         }
@@ -191,7 +195,7 @@ impl Worker {
     /// The outcome of a request that was appended before.
     async fn recall(&self, seq: Seq, waiting: &Waiting) -> Result<Outcome, ApiError> {
         let commits =
-            self.log.read(Stream::State, seq, 1).await.map_err(|error| unavailable(&error.to_string()))?;
+            self.log.read(Stream::State, seq, 1).await.map_err(|error| doubtful(&error.to_string()))?;
         let id = event_id(&waiting.request_id, 0);
         let event = commits.first().and_then(|commit| commit.events.iter().find(|event| event.id == id));
         let job = event.and_then(|event| match &event.body {
@@ -242,8 +246,17 @@ fn event_id(request_id: &str, number: usize) -> EventId {
     format!("req/{request_id}/{number}").into()
 }
 
+fn refusal(in_doubt: bool, why: &str) -> ApiError {
+    if in_doubt { doubtful(why) } else { unavailable(why) }
+}
+
 fn unavailable(why: &str) -> ApiError {
     ApiError::new(ErrorCode::LogUnavailable, "Unable to accept the request: nothing was changed").detail(why)
+}
+
+/// The request may be in the log; only who asks again with the same id learns it.
+fn doubtful(why: &str) -> ApiError {
+    ApiError::new(ErrorCode::LogUnavailable, "Unable to tell whether the request was accepted").detail(why)
 }
 
 fn refuse_all(batch: Vec<Waiting>, error: ApiError) {

@@ -2,7 +2,7 @@ use daybook_model::Cluster;
 use daybook_model::fit::{Impossible, could_ever_start};
 use daybook_schemas::api::{ApiError, ENVIRONMENT_BYTES_MAX, ErrorCode, JobSubmission, SCRIPT_BYTES_MAX};
 use daybook_schemas::events::JobSubmitted;
-use daybook_schemas::job::{DependencyKind, JobSpec, JobUser, ResourceRequest, TimeLimit};
+use daybook_schemas::job::{Dependency, DependencyKind, JobSpec, JobUser, ResourceRequest, TimeLimit};
 use daybook_schemas::node::PartitionState;
 use daybook_schemas::{BlobHash, JobId};
 
@@ -40,8 +40,8 @@ impl Submission {
         if parameters.enforce_partition_limits {
             check_limits(cluster, &partition, asked)?;
         }
-        check_dependencies(asked)?;
         let ids = array_ids(asked, parameters.max_array_size)?;
+        check_dependencies(asked, next_id.0..next_id.0.saturating_add(ids))?;
         let waiting = cluster.jobs().len() - cluster.ended_count();
         if waiting >= parameters.max_job_count as usize {
             return Err(ApiError::new(
@@ -243,7 +243,8 @@ pub(super) fn aftercorr_refused() -> ApiError {
         .detail("aftercorr is not supported by daybook yet")
 }
 
-fn check_dependencies(asked: &JobSubmission) -> Result<(), ApiError> {
+/// `own`: the ids that the job gets. One that waits for itself would wait for ever.
+fn check_dependencies(asked: &JobSubmission, own: std::ops::Range<u32>) -> Result<(), ApiError> {
     let Some(dependencies) = &asked.dependencies else { return Ok(()) };
     if dependencies.conditions.len() > CONDITIONS_MAX {
         return Err(ApiError::new(ErrorCode::InvalidDependency, "Job dependency problem")
@@ -251,6 +252,11 @@ fn check_dependencies(asked: &JobSubmission) -> Result<(), ApiError> {
     }
     if dependencies.conditions.iter().any(|condition| condition.kind == DependencyKind::AfterCorr) {
         return Err(aftercorr_refused());
+    }
+    let names_itself = |condition: &Dependency| condition.job.is_some_and(|job| own.contains(&job.0));
+    if dependencies.conditions.iter().any(names_itself) {
+        return Err(ApiError::new(ErrorCode::InvalidDependency, "Job dependency problem")
+            .detail("a job cannot depend on itself"));
     }
     Ok(())
 }
