@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use daybook_schemas::orders::RunOrder;
-use daybook_schemas::{BlobHash, RunId, Seq, UtcMicros};
+use daybook_schemas::{BlobHash, EventId, NodeName, RunId, Seq, UtcMicros};
 use daybook_supervisor::processes::{boot_id, session_members, start_time};
 use daybook_supervisor::records::{Claim, Entry, Exit, Intent, Record, Started, Wish};
 use daybook_supervisor::run_files::{Order, RunFiles};
@@ -20,6 +20,7 @@ use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use tokio::process::{Child, Command};
 
 use crate::agent::{AgentConfig, Node, StartError};
+use crate::report::Report;
 
 /// Where the spool is when the users cannot pass through the configured one.
 const SPOOL_FALLBACK: &str = "/var/spool/daybook";
@@ -89,16 +90,9 @@ pub(crate) struct Payload {
     pub(crate) environment: Arc<[u8]>,
 }
 
-/// Where the oldest of the runs was allocated that a node still has on its disk: of older ones it reports nothing more.
-/// `None`: it has none. A run whose order cannot be read counts as the oldest of all.
-pub fn oldest_allocation(state_dir: &Path) -> Option<Seq> {
-    let runs = state_dir.join("runs");
-    let allocated = |run| match RunFiles::of(&runs, run).read_order() {
-        Ok(Order::Whole(intent, _)) => Some(intent.order.allocated),
-        Ok(Order::None) => None,
-        Ok(Order::Torn) | Err(_) => Some(Seq::ZERO),
-    };
-    RunFiles::runs_in(&runs).into_iter().filter_map(allocated).min()
+/// The events that an agent may report again when it starts: those of the runs that its node still has on its disk.
+pub fn reports_in_doubt(state_dir: &Path, node: &NodeName) -> Vec<EventId> {
+    RunFiles::runs_in(&state_dir.join("runs")).into_iter().flat_map(|run| Report::ids_of(node, run)).collect()
 }
 
 impl Directories {

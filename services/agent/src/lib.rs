@@ -25,4 +25,4 @@ mod simulated;
 mod watch;
 
 pub use agent::{Agent, AgentConfig, AgentHandle, StartError};
-pub use directory::{Loss, oldest_allocation};
+pub use directory::{Loss, reports_in_doubt};

@@ -35,13 +35,22 @@ struct Sent {
     answer: Option<oneshot::Sender<Seq>>,
 }
 
+fn source_of(node: &NodeName) -> String {
+    format!("agent/{node}")
+}
+
 fn event(node: &NodeName, id: String, time: UtcMicros, body: impl Into<Body>) -> Event {
-    let source = format!("agent/{node}");
+    let source = source_of(node);
     let actor = Actor::service(source.clone());
     Event { id: format!("{source}/{id}").into(), source, time, actor, cause: None, body: body.into() }
 }
 
 impl Report {
+    /// The ids of all that is ever reported of a run on a node.
+    pub fn ids_of(node: &NodeName, run: RunId) -> [EventId; 3] {
+        ["started", "ended", "released"].map(|what| format!("{}/{run}/{what}", source_of(node)).into())
+    }
+
     /// The agent is there, with what its node has.
     pub fn registered(config: &AgentConfig, now: UtcMicros) -> Report {
         let registration = registration(config);

@@ -214,8 +214,7 @@ fn start_dispatch_and_agents(
     let dispatch = Arc::new(Dispatch::start(live, here.iter().chain(&elsewhere).cloned()));
     match opened {
         OpenLog::Bus(log) if !elsewhere.is_empty() => {
-            let (client, names) = (log.client().clone(), log.names().clone());
-            tokio::spawn(orders::publish(client, names, dispatch.clone(), elsewhere));
+            tokio::spawn(orders::publish(log.clone(), dispatch.clone(), elsewhere));
         }
         OpenLog::Embedded(_) if roles.agent && !elsewhere.is_empty() => tracing::warn!(
             "{} of {} nodes are on other machines (NodeHostname, NodeAddr) and get no work: several machines need the \
@@ -234,7 +233,7 @@ fn start_dispatch_and_agents(
 }
 
 /// Reads the configuration, and says everything that is wrong with it.
-fn configure(directory: &Path) -> Result<Configuration, String> {
+pub fn configure(directory: &Path) -> Result<Configuration, String> {
     if !directory.is_dir() {
         return Err(format!(
             "--config {}: no such directory; make it, empty if this machine is all there is",

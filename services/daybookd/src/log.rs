@@ -7,9 +7,11 @@ use daybook_ledger::Ledger;
 use daybook_log::LogHandle;
 use daybook_log::clock::Clock;
 use daybook_log::embedded::{EmbeddedLog, OpenOptions, RecordedPosition};
-use daybook_log::jetstream::{Bus, JetStreamLog, JetStreamOptions};
+use daybook_log::jetstream::{self, Bus, JetStreamLog, JetStreamOptions};
 use daybook_schemas::{Seq, Stream};
 
+use crate::MakeLogArguments;
+use crate::cluster::configure;
 use crate::paths::Paths;
 
 /// Where the log is.
@@ -52,6 +54,23 @@ pub fn bus(servers: &str, nats: &NatsSettings) -> Bus {
         ca_file: nats.ca_file.clone(),
         inbox_prefix: None,
     }
+}
+
+/// Makes the streams.
+pub async fn make(arguments: MakeLogArguments) -> Result<(), String> {
+    let configuration = configure(&arguments.config)?;
+    let nats = &configuration.daemon.nats;
+    let Place::Bus(servers) = Place::choose(arguments.log.as_deref(), &configuration.daemon)? else {
+        return Err("the embedded log needs no making; daybookd run does it".to_string());
+    };
+    let nkey_file = arguments.nkey_file.or_else(|| nats.nkey_file.clone());
+    let bus = Bus { nkey_file, ..bus(&servers, nats) };
+    let cluster = &configuration.cluster.cluster_name;
+    jetstream::make(&bus, cluster, usize::try_from(nats.replicas).unwrap_or(1))
+        .await
+        .map_err(|error| error.to_string())?;
+    println!("the log of cluster {cluster} is on {servers}");
+    Ok(())
 }
 
 /// An open log.

@@ -32,6 +32,8 @@ struct Arguments {
 enum Command {
     /// Serve in the foreground until TERM; jobs go on when it stops.
     Run(RunArguments),
+    /// Make the log's streams on a NATS server where only an administrator's key may; harmless where they are there.
+    MakeLog(MakeLogArguments),
     /// Check a stopped cluster: fold the log, decide every recorded cycle again, rebuild the ledger and compare.
     Verify(VerifyArguments),
 }
@@ -58,6 +60,20 @@ pub struct RunArguments {
     /// The nodes whose agents run here, as a host list [default: those whose NodeHostname or NodeAddr is this machine].
     #[arg(long, value_name = "NODES")]
     pub nodes: Option<String>,
+}
+
+/// What `daybookd make-log` is told.
+#[derive(clap::Args)]
+pub struct MakeLogArguments {
+    /// Directory with slurm.conf and daybook.toml.
+    #[arg(long, value_name = "DIR")]
+    pub config: PathBuf,
+    /// The NATS server, as for `run` [default: daybook.toml's].
+    #[arg(long, value_name = "LOG")]
+    pub log: Option<String>,
+    /// The file with the seed of the administrator's key [default: daybook.toml's nkey_file].
+    #[arg(long, value_name = "FILE")]
+    pub nkey_file: Option<PathBuf>,
 }
 
 /// What `daybookd verify` is told.
@@ -87,6 +103,7 @@ fn main() -> ExitCode {
     };
     let outcome = match arguments.command {
         Command::Run(arguments) => runtime.block_on(cluster::run(arguments)),
+        Command::MakeLog(arguments) => runtime.block_on(log::make(arguments)),
         Command::Verify(arguments) => runtime.block_on(verify::run(arguments)),
     };
     // Blocking reads of the log that are still under way end with the process.

@@ -1,7 +1,5 @@
 //! A process with agents alone: what runs on a compute node.
 
-use std::sync::Arc;
-
 use daybook_config::Configuration;
 use daybook_log::jetstream::NodeLog;
 use daybook_schemas::node::NodeDefinition;
@@ -28,19 +26,12 @@ pub async fn run(
     let nats = &configuration.daemon.nats;
     let mut running = Vec::with_capacity(nodes.len());
     for node in nodes {
-        let oldest = daybook_agent::oldest_allocation(&paths.nodes().join(node.name.as_str()));
+        let in_doubt = daybook_agent::reports_in_doubt(&paths.nodes().join(node.name.as_str()), &node.name);
         // One connection for each: on the bus a node may do only what its own key allows.
-        let log = NodeLog::open(
-            &bus(servers, nats),
-            &configuration.cluster.cluster_name,
-            node.name.clone(),
-            &nats.monitor_urls,
-            nats.accept_unsynced,
-            oldest,
-        )
-        .await
-        .map_err(|error| format!("node {}: {error}", node.name))?;
-        let log = Arc::clone(&log);
+        let cluster = &configuration.cluster.cluster_name;
+        let log = NodeLog::open(&bus(servers, nats), cluster, node.name.clone(), in_doubt)
+            .await
+            .map_err(|error| format!("node {}: {error}", node.name))?;
         let sets = orders::follow(log.client().clone(), log.names().clone(), node.name.clone());
         running.push(agents::start(paths, configuration, node, log, sets)?);
     }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::Client;
+use bytes::Bytes;
 use daybook_dispatch::Dispatch;
-use daybook_log::jetstream::Names;
+use daybook_log::jetstream::{JetStreamLog, Names, NodeQuestion};
 use daybook_schemas::orders::DesiredSet;
 use daybook_schemas::{NodeName, Seq};
 use futures_util::StreamExt;
@@ -23,7 +24,8 @@ const DISPATCHERS: &str = "dispatch";
 
 /// Publishes the orders of these nodes as they change, and answers their questions, until the connection is closed for
 /// good.
-pub async fn publish(client: Client, names: Names, dispatch: Arc<Dispatch>, nodes: Vec<NodeName>) {
+pub async fn publish(log: Arc<JetStreamLog>, dispatch: Arc<Dispatch>, nodes: Vec<NodeName>) {
+    let (client, names) = (log.client().clone(), log.names().clone());
     for node in nodes {
         let Some(orders) = dispatch.orders(&node) else { continue };
         tokio::spawn(publish_of(client.clone(), names.orders(&node), orders));
@@ -44,9 +46,29 @@ pub async fn publish(client: Client, names: Names, dispatch: Arc<Dispatch>, node
                 tracing::warn!(%node, "an agent of a node that is not configured asks for orders");
                 continue;
             };
-            let set = orders.borrow().clone();
-            send(&client, reply.to_string(), &set).await;
+            if question.payload.is_empty() {
+                let set = orders.borrow().clone();
+                send(&client, reply.to_string(), &set).await;
+            } else {
+                tokio::spawn(answer(log.clone(), node, question.payload, reply.to_string()));
+            }
         }
+    }
+}
+
+/// Says which of a node's events are in the log. No answer: it asks again.
+async fn answer(log: Arc<JetStreamLog>, node: NodeName, question: Bytes, reply: String) {
+    let Ok(question) = serde_json::from_slice::<NodeQuestion>(&question) else {
+        tracing::warn!(%node, "an agent asks what nobody understands: are daybookd's versions the same everywhere?");
+        return;
+    };
+    let Some(answer) = log.answer(&question).await else { return };
+    let sent = match serde_json::to_vec(&answer) {
+        Ok(bytes) => log.client().publish(reply, bytes.into()).await.map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    if let Err(error) = sent {
+        tracing::warn!(%node, %error, "an agent's question is not answered");
     }
 }
 

@@ -69,3 +69,5 @@ pub const BUS_BLOBS_AT_ONCE: usize = 16;
 pub const NODE_EVENTS_MAX: usize = 200_000;
 /// On a bus: after so long without a message the stream's end is asked for.
 pub const BUS_SILENCE: Duration = Duration::from_secs(1);
+/// Events that an agent asks for in one question.
+pub const NODE_QUESTION_EVENTS_MAX: usize = 1000;

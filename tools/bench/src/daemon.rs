@@ -29,8 +29,14 @@ pub struct Daemon {
 
 impl Daemon {
     pub fn start(root: &Path) -> Result<Daemon, String> {
+        Daemon::start_with(root, "")
+    }
+
+    /// The same with a `daybook.toml`.
+    pub fn start_with(root: &Path, toml: &str) -> Result<Daemon, String> {
         let config = root.join("config");
         std::fs::create_dir_all(&config).map_err(|error| error.to_string())?;
+        std::fs::write(config.join("daybook.toml"), toml).map_err(|error| error.to_string())?;
         std::fs::write(config.join("slurm.conf"), CONFIGURATION).map_err(|error| error.to_string())?;
         Ok(Daemon { root: root.to_path_buf(), child: spawn(root)? })
     }
@@ -164,6 +170,18 @@ pub fn submission(script: &str, hold: bool) -> Value {
         "submit_host": "bench",
         "submit_line": "sbatch --wrap true",
     })
+}
+
+/// Submits held jobs one after another over one connection; how long each took.
+pub async fn submit_and_time(daemon: &Daemon, count: usize) -> Result<Vec<Duration>, String> {
+    let mut sender = daemon.connect().await?;
+    let mut times = Vec::with_capacity(count);
+    for _ in 0..count {
+        let started = Instant::now();
+        post(&mut sender, "/v1/jobs", &submission("true", true)).await?;
+        times.push(started.elapsed());
+    }
+    Ok(times)
 }
 
 /// Submits `count` jobs over `connections` connections at once.

@@ -1,11 +1,10 @@
 //! Appends into the embedded log.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
 use daybook_log::embedded::{EmbeddedLog, OpenOptions};
-use daybook_log::{Append, EventLog};
+use daybook_log::{Append, LogHandle};
 use daybook_schemas::events::RunStarted;
 use daybook_schemas::{Actor, Draft, Event, JobId, RunId, Stream, Subject, UtcMicros};
 use serde_json::{Map, Value, json};
@@ -33,7 +32,8 @@ pub fn measure(root: &Path, scale: usize, baseline: &Baseline) -> Result<Value, 
     Ok(Value::Object(figures))
 }
 
-async fn append(log: Arc<EmbeddedLog>, writers: usize, count: usize) -> Result<f64, String> {
+/// Single-event commits of several writers at once; how many in a second.
+pub async fn append(log: LogHandle, writers: usize, count: usize) -> Result<f64, String> {
     let each = count / writers;
     let started = Instant::now();
     let tasks: Vec<_> = (0..writers)
@@ -41,7 +41,9 @@ async fn append(log: Arc<EmbeddedLog>, writers: usize, count: usize) -> Result<f
             let log = log.clone();
             tokio::spawn(async move {
                 for number in 0..each {
-                    log.append(one_event(writer, number)).await.map_err(|error| error.to_string())?;
+                    log.append(one_event(writers, writer, number))
+                        .await
+                        .map_err(|error| error.to_string())?;
                 }
                 Ok::<(), String>(())
             })
@@ -53,11 +55,11 @@ async fn append(log: Arc<EmbeddedLog>, writers: usize, count: usize) -> Result<f
     Ok(rate(each * writers, started.elapsed()))
 }
 
-fn one_event(writer: usize, number: usize) -> Append {
+fn one_event(writers: usize, writer: usize, number: usize) -> Append {
     let node = format!("node{writer}");
     let run = RunId::new(JobId(number as u32 + 1), 0);
     let event = Event {
-        id: format!("bench/{writer}/{number}").into(),
+        id: format!("bench/{writers}/{writer}/{number}").into(),
         source: format!("agent/{node}"),
         time: UtcMicros(1_700_000_000_000_000 + number as i64),
         actor: Actor::service(format!("agent/{node}")),

@@ -1,6 +1,7 @@
 //! Benchmarks: figures with a baseline of the same run. See README.md beside Cargo.toml for what each means.
 
 mod baseline;
+mod bus;
 mod daemon;
 mod figures;
 mod log;
@@ -21,7 +22,7 @@ struct Arguments {
     /// A tenth of the work.
     #[arg(long)]
     quick: bool,
-    /// Only this section: baseline, appends, submissions, jobs or queue (may be given several times).
+    /// Only this section: baseline, appends, submissions, jobs, queue or bus (may be given several times).
     #[arg(long, value_name = "SECTION")]
     only: Vec<String>,
     /// Where the measured files lie [default: the system's temporary directory].
@@ -30,7 +31,7 @@ struct Arguments {
 }
 
 /// The sections in the order in which they run.
-const SECTIONS: [&str; 5] = ["baseline", "appends", "submissions", "jobs", "queue"];
+const SECTIONS: [&str; 6] = ["baseline", "appends", "submissions", "jobs", "queue", "bus"];
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -72,6 +73,7 @@ fn measure(arguments: &Arguments) -> Result<Value, String> {
             "submissions" => submitting::measure(&root, scale, &baseline)?,
             "jobs" => running::measure(&root, scale, &baseline)?,
             "queue" => queue::measure(&root, scale)?,
+            "bus" => bus::measure(&root, scale)?,
             _ => baseline.to_json(),
         };
         report.insert(section.to_string(), figures);

@@ -6,8 +6,10 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
     KeyPair, KeyUsagePurpose, PublicKeyData,
 };
+use ring::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
 use time::{Duration, OffsetDateTime};
-use x509_parser::pem::parse_x509_pem;
+use x509_cert::Certificate;
+use x509_cert::der::{DecodePem, Encode};
 
 use crate::error::Error;
 use crate::files::{self, PUBLIC, SECRET};
@@ -31,22 +33,27 @@ pub const SERVER_KEY_FILE: &str = "server.key";
 /// Makes an authority in a directory.
 pub fn make_authority(directory: &Path, cluster: &str) -> Result<(), Error> {
     let key = KeyPair::generate()?;
-    let mut params = CertificateParams::default();
-    params.distinguished_name = named(&format!("Daybook {cluster}"));
-    // It signs servers, not further authorities.
-    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    let mut params = authority_params(cluster);
     valid_for(&mut params, AUTHORITY_DAYS);
     let certificate = params.self_signed(&key)?;
     files::write(&directory.join(AUTHORITY_KEY_FILE), SECRET, key.serialize_pem().as_bytes())?;
     files::write(&directory.join(AUTHORITY_FILE), PUBLIC, certificate.pem().as_bytes())
 }
 
+fn authority_params(cluster: &str) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = named(&format!("Daybook {cluster}"));
+    // It signs servers, not further authorities.
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params
+}
+
 /// Makes a certificate for each host, signed by the authority in `authority`, and writes each with its key to the
 /// directory beside it. Nothing is written when one cannot be made.
-pub fn make_servers(authority: &Path, hosts: &[(&str, PathBuf)]) -> Result<(), Error> {
+pub fn make_servers(authority: &Path, cluster: &str, hosts: &[(&str, PathBuf)]) -> Result<(), Error> {
     let key = KeyPair::from_pem(&files::read(&authority.join(AUTHORITY_KEY_FILE))?)?;
-    let issuer = Issuer::from_ca_cert_pem(&files::read(&authority.join(AUTHORITY_FILE))?, key)?;
+    let issuer = Issuer::new(authority_params(cluster), key);
     let mut made = Vec::with_capacity(hosts.len());
     for (host, directory) in hosts {
         let key = KeyPair::generate()?;
@@ -80,16 +87,25 @@ pub struct Seen {
 
 /// Looks at a certificate, its private key and the authority's certificate; the error says what cannot be read.
 pub fn look_at(pem: &str, key_pem: &str, authority_pem: &str) -> Result<Seen, String> {
-    let (_, pem) = parse_x509_pem(pem.as_bytes()).map_err(|error| error.to_string())?;
-    let certificate = pem.parse_x509().map_err(|error| error.to_string())?;
-    let (_, pem) =
-        parse_x509_pem(authority_pem.as_bytes()).map_err(|error| format!("the authority's: {error}"))?;
-    let authority = pem.parse_x509().map_err(|error| format!("the authority's: {error}"))?;
+    let certificate = Certificate::from_pem(pem).map_err(|error| error.to_string())?;
+    let authority =
+        Certificate::from_pem(authority_pem).map_err(|error| format!("the authority's: {error}"))?;
     let key = KeyPair::from_pem(key_pem).map_err(|error| format!("its key: {error}"))?;
+    let unreadable = |error: x509_cert::der::Error| error.to_string();
+    let signed = certificate.tbs_certificate.to_der().map_err(unreadable)?;
+    let authority_key = &authority.tbs_certificate.subject_public_key_info.subject_public_key;
+    let own_key = certificate.tbs_certificate.subject_public_key_info.to_der().map_err(unreadable)?;
+    let valid_until = certificate.tbs_certificate.validity.not_after.to_unix_duration().as_secs();
     Ok(Seen {
-        valid_until: certificate.validity().not_after.to_datetime(),
-        signed_by_authority: certificate.verify_signature(Some(authority.public_key())).is_ok(),
-        key_matches: certificate.public_key().raw == key.subject_public_key_info(),
+        valid_until: i64::try_from(valid_until)
+            .ok()
+            .and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok())
+            .ok_or("the end of its validity is no date")?,
+        // All keys made here are of this kind, so another kind's signature is not the authority's.
+        signed_by_authority: UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, authority_key.raw_bytes())
+            .verify(&signed, certificate.signature.raw_bytes())
+            .is_ok(),
+        key_matches: own_key == key.subject_public_key_info(),
     })
 }
 

@@ -86,7 +86,7 @@ fn fill(directory: &Path, book: &mut Book) -> Result<(), Error> {
         files::write(&path.join(server_conf::FILE), PUBLIC, server_conf::render(book, host).as_bytes())?;
         files::write(&path.join(users_conf::FILE), PUBLIC, users_conf::render(book).as_bytes())?;
     }
-    certificates::make_servers(&authority, &hosts)?;
+    certificates::make_servers(&authority, &book.cluster, &hosts)?;
     book.write(directory)
 }
 

@@ -50,6 +50,11 @@ impl Names {
         format!("daybook_{}_blobs", self.cluster)
     }
 
+    /// Where the planner that plans says so.
+    pub fn planner(&self) -> String {
+        format!("daybook.{}.planner", self.cluster)
+    }
+
     /// Where a central writer appends.
     pub fn writer(&self, stream: &str, writer: &str) -> String {
         format!("daybook.{}.{stream}.{writer}", self.cluster)

@@ -41,8 +41,10 @@ fn admin(names: &Names) -> Permissions {
 fn service(names: &Names) -> Permissions {
     let mut publish = writers(&CENTRAL_WRITERS, names);
     publish.push(names.orders("*"));
+    publish.push(names.planner());
     publish.extend(blobs_and_reading(names));
-    Permissions { publish, subscribe: vec![names.lease("*"), "_INBOX.>".to_string()], answer: true }
+    let subscribe = vec![names.lease("*"), names.planner(), "_INBOX.>".to_string()];
+    Permissions { publish, subscribe, answer: true }
 }
 
 fn gateway(host: &str, names: &Names) -> Permissions {

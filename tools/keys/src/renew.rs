@@ -16,7 +16,7 @@ pub fn run(directory: &Path) -> Result<String, Error> {
     let book = Book::read(directory)?;
     let hosts: Vec<(&str, PathBuf)> =
         book.hosts.iter().map(|host| (host.as_str(), server_directory(directory, host))).collect();
-    certificates::make_servers(&directory.join(AUTHORITY), &hosts)?;
+    certificates::make_servers(&directory.join(AUTHORITY), &book.cluster, &hosts)?;
     add::write_users(directory, &book)?;
     let mut text = String::new();
     for (host, path) in &hosts {

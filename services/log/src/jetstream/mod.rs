@@ -36,11 +36,13 @@ use tokio::task::JoinHandle;
 
 pub use connect::connect;
 pub use names::Names;
-pub use node::NodeLog;
+pub use node::{NodeAnswer, NodeLog, NodeQuestion};
 pub use options::{Bus, BusError, JetStreamOptions};
 
 use crate::admission::{PerStream, STREAMS};
-use crate::bounds::{BUS_ACK_PATIENCE, QUEUE_KIB, READ_COMMITS_MAX, READ_INLINE_MAX};
+use crate::bounds::{
+    BUS_ACK_PATIENCE, NODE_QUESTION_EVENTS_MAX, QUEUE_KIB, READ_COMMITS_MAX, READ_INLINE_MAX,
+};
 use crate::clock::Clock;
 use crate::embedded::replica::Replica;
 use crate::{Append, AppendError, Appended, Durability, EventLog, ReadError};
@@ -93,6 +95,25 @@ impl<T> PerStreamOf<T> {
     }
 }
 
+/// Makes a cluster's streams and object store where they are not there yet, and checks them where they are: for servers on
+/// which only an administrator's key may make streams.
+pub async fn make(bus: &Bus, cluster: &str, replicas: usize) -> Result<(), BusError> {
+    let client = connect(bus, "daybook make-log").await?;
+    let context = context_of(&client);
+    let names = Names::of(cluster);
+    for stream in STREAMS {
+        streams::open(&context, &names, stream, replicas, true).await?;
+    }
+    streams::open_bucket(&context, &names, replicas, true).await.map(|_| ())
+}
+
+fn context_of(client: &Client) -> Context {
+    context::ContextBuilder::new()
+        .timeout(BUS_ACK_PATIENCE)
+        .ack_timeout(BUS_ACK_PATIENCE)
+        .build(client.clone())
+}
+
 impl JetStreamLog {
     /// Connects, checks the server and the streams, and brings the copy up to their ends. Must be called inside a tokio
     /// runtime. `progress` is told where the copy is and where it is going.
@@ -102,10 +123,7 @@ impl JetStreamLog {
     ) -> Result<Arc<JetStreamLog>, BusError> {
         let client = connect(&options.bus, "daybook log").await?;
         let durability = durability::check(&client, &options.monitor_urls, options.accept_unsynced).await?;
-        let context = context::ContextBuilder::new()
-            .timeout(BUS_ACK_PATIENCE)
-            .ack_timeout(BUS_ACK_PATIENCE)
-            .build(client.clone());
+        let context = context_of(&client);
         let names = Names::of(&options.cluster);
         let open = |stream| streams::open(&context, &names, stream, options.replicas, options.create);
         let streams = PerStreamOf { state: open(Stream::State).await?, detail: open(Stream::Detail).await? };
@@ -151,6 +169,24 @@ impl JetStreamLog {
     /// What things are called.
     pub fn names(&self) -> &Names {
         &self.inner.names
+    }
+
+    /// Answers an agent that asks which of its events are in the log. `None`: not now, or not such a question.
+    pub async fn answer(&self, question: &NodeQuestion) -> Option<NodeAnswer> {
+        if question.find.len() > NODE_QUESTION_EVENTS_MAX {
+            return None;
+        }
+        if question.at_least > Seq::ZERO {
+            let reached = self.wait_past(Stream::State, Seq(question.at_least.0 - 1));
+            tokio::time::timeout(BUS_ACK_PATIENCE, reached).await.ok()?.ok()?;
+        }
+        let mut answer = NodeAnswer::default();
+        for event in &question.find {
+            if let Some(seq) = self.inner.replica.find(Stream::State, event).ok()? {
+                answer.found.insert(event.clone(), seq);
+            }
+        }
+        Some(answer)
     }
 
     /// Brings the copy up to the end that the stream has on the server now.

@@ -1,31 +1,50 @@
 //! An agent's end of the log: it appends to its own subject, reads blobs, and has no copy.
 //!
-//! The agent of a node is the one writer of its subject and has one append under way at a time, so the last sequence
-//! number of that subject is all that it must know. The ids of its own events are kept from the oldest of its runs on; of
-//! older ones it has nothing left to report.
+//! The agent of a node is the one writer of its subject and has one append under way at a time, so the last message of
+//! that subject is all that it must see, and all that its key lets it read. Which of the events that it may report again
+//! after a restart are in the log already, it asks dispatch on its lease's subject.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use async_nats::Client;
-use async_nats::jetstream::context::ContextBuilder;
+use async_nats::jetstream::object_store::ObjectInfo;
 use async_nats::jetstream::stream::{self, DirectGetErrorKind};
 use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE;
 use daybook_schemas::{BlobHash, Commit, EventId, NodeName, Seq, Stream, Subject, UtcMicros};
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::append::{Tried, publish_message};
-use super::blobs::Blobs;
 use super::connect::{chain, connect};
 use super::follower::event_ids;
 use super::names::Names;
 use super::options::{Bus, BusError};
-use super::{durability, locked};
+use super::{context_of, locked};
 use crate::bounds::{
-    BUS_ACK_PATIENCE, BUS_APPEND_PATIENCE, BUS_HEADER_BYTES, BUS_PAUSE_MAX, BUS_PAUSE_MIN, NODE_EVENTS_MAX,
+    BLOB_BYTES_MAX, BUS_ACK_PATIENCE, BUS_APPEND_PATIENCE, BUS_HEADER_BYTES, BUS_PAUSE_MAX, BUS_PAUSE_MIN,
+    NODE_EVENTS_MAX, NODE_QUESTION_EVENTS_MAX,
 };
 use crate::prepared::Prepared;
 use crate::{Append, AppendError, Appended, Durability, EventLog, ReadError};
+
+/// What an agent asks on its lease's subject; without a body it asks for its orders.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeQuestion {
+    /// Which of these events are in the log?
+    pub find: Vec<EventId>,
+    /// The answer must know everything up to this commit.
+    pub at_least: Seq,
+}
+
+/// The answer: the events that are in the log, with their commits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeAnswer {
+    /// Those that were found.
+    pub found: BTreeMap<EventId, Seq>,
+}
 
 /// The log as a node's agent sees it.
 pub struct NodeLog {
@@ -34,14 +53,13 @@ pub struct NodeLog {
     names: Names,
     node: NodeName,
     state: stream::Stream<()>,
-    blobs: Blobs,
-    durability: Durability,
+    blobs: stream::Stream<()>,
     /// One append at a time.
     turn: tokio::sync::Mutex<()>,
     own: Mutex<Own>,
 }
 
-/// What has been written to the node's own subject.
+/// What is known of the node's own subject.
 #[derive(Default)]
 struct Own {
     end: Seq,
@@ -49,49 +67,69 @@ struct Own {
 }
 
 impl NodeLog {
-    /// Connects, and reads the node's own events from `from` on, where its oldest run was allocated; of a node without
-    /// runs only the last one is looked at.
+    /// Connects, and asks which of the events `in_doubt` are in the log already: those of the runs that this node still
+    /// has on its disk. Waits until somebody answers that.
+    ///
+    /// Whether the server syncs is for those to check who give orders: without them nothing is started here.
     pub async fn open(
         bus: &Bus,
         cluster: &str,
         node: NodeName,
-        monitor_urls: &[String],
-        accept_unsynced: bool,
-        from: Option<Seq>,
+        in_doubt: Vec<EventId>,
     ) -> Result<Arc<NodeLog>, BusError> {
         let names = Names::of(cluster);
         let bus = Bus { inbox_prefix: Some(names.inbox(&node)), ..bus.clone() };
         let client = connect(&bus, &format!("daybook agent {node}")).await?;
-        let durability = durability::check(&client, monitor_urls, accept_unsynced).await?;
-        let context = ContextBuilder::new()
-            .timeout(BUS_ACK_PATIENCE)
-            .ack_timeout(BUS_ACK_PATIENCE)
-            .build(client.clone());
-        let answer = |error: &dyn std::error::Error| BusError::Answer(chain(error));
+        let context = context_of(&client);
         let name = names.stream(Stream::State);
-        let state = context.get_stream_no_info(&name).await.map_err(|error| answer(&error))?;
-        let bucket = context.get_object_store(names.bucket()).await.map_err(|error| BusError::NoStream {
-            stream: name.clone(),
-            known: format!(" ({})", chain(&error)),
-        })?;
+        let handle = |name: String| {
+            let context = context.clone();
+            async move { context.get_stream_no_info(name).await.map_err(|error| BusError::Answer(chain(&error))) }
+        };
         let log = NodeLog {
+            state: handle(name.clone()).await?,
+            blobs: handle(format!("OBJ_{}", names.bucket())).await?,
             client,
             context,
             names,
             node,
-            state,
-            blobs: Blobs::new(bucket),
-            durability,
             turn: tokio::sync::Mutex::default(),
             own: Mutex::default(),
         };
-        let begin = match from {
-            Some(from) => Seq(from.0.saturating_sub(1)),
-            None => log.last().await.map_err(BusError::Answer)?,
-        };
-        locked(&log.own).end = begin;
-        log.catch_up().await.map_err(BusError::Answer)?;
+        // A stream that is not there has nobody who answers.
+        log.refresh().await.map_err(|why| BusError::NoStream { stream: name, known: format!(" ({why})") })?;
+        for part in in_doubt.chunks(NODE_QUESTION_EVENTS_MAX) {
+            log.ask_until_answered(part).await;
+        }
         Ok(Arc::new(log))
+    }
+
+    async fn ask_until_answered(&self, events: &[EventId]) {
+        let mut pause = BUS_PAUSE_MIN;
+        while let Err(why) = self.look_up(events).await {
+            if pause >= BUS_PAUSE_MAX {
+                tracing::warn!(node = %self.node, %why, "nobody says yet what this node has reported; what runs here goes on");
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(BUS_PAUSE_MAX);
+        }
+    }
+
+    /// Asks dispatch which of these events are in the log, and remembers them.
+    async fn look_up(&self, events: &[EventId]) -> Result<(), String> {
+        let question = NodeQuestion { find: events.to_vec(), at_least: locked(&self.own).end };
+        let question = serde_json::to_vec(&question).map_err(|error| error.to_string())?;
+        let asked = self.client.request(self.names.lease(&self.node), question.into());
+        let answer =
+            tokio::time::timeout(BUS_ACK_PATIENCE, asked).await.map_err(|_| "no answer".to_string())?;
+        let answer = answer.map_err(|error| chain(&error))?;
+        let answer: NodeAnswer =
+            serde_json::from_slice(&answer.payload).map_err(|error| error.to_string())?;
+        let mut own = locked(&self.own);
+        for (event, seq) in answer.found {
+            own.events.entry(event).or_insert(seq);
+        }
+        Ok(())
     }
 
     /// The connection, for orders and the lease.
@@ -108,31 +146,22 @@ impl NodeLog {
         Subject::Node(self.node.clone())
     }
 
-    /// The last commit of the own subject.
-    async fn last(&self) -> Result<Seq, String> {
+    /// Looks at the last message of the own subject. Gives whether it is one that was not known.
+    async fn refresh(&self) -> Result<bool, String> {
         let name = self.names.writer(Stream::State, &self.subject());
-        match self.state.direct_get_last_for_subject(name).await {
-            Ok(message) => Ok(Seq(message.sequence)),
-            Err(error) if error.kind() == DirectGetErrorKind::NotFound => Ok(Seq::ZERO),
-            Err(error) => Err(chain(&error)),
+        let message = match self.state.direct_get_last_for_subject(name).await {
+            Ok(message) => message,
+            Err(error) if error.kind() == DirectGetErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(chain(&error)),
+        };
+        let seq = Seq(message.sequence);
+        if seq <= locked(&self.own).end {
+            return Ok(false);
         }
-    }
-
-    /// Reads what has come to the own subject since.
-    async fn catch_up(&self) -> Result<(), String> {
-        let name = self.names.writer(Stream::State, &self.subject());
-        loop {
-            let next = locked(&self.own).end.next();
-            let found = self.state.direct_get_next_for_subject(name.clone(), Some(next.0)).await;
-            let message = match found {
-                Ok(message) => message,
-                Err(error) if error.kind() == DirectGetErrorKind::NotFound => return Ok(()),
-                Err(error) => return Err(chain(&error)),
-            };
-            let ids = event_ids(&message.payload)
-                .ok_or_else(|| format!("message {} of this node is unreadable", message.sequence))?;
-            self.remember(Seq(message.sequence), ids.iter().map(|id| EventId::from(id.as_str())));
-        }
+        let ids =
+            event_ids(&message.payload).ok_or_else(|| format!("message {seq} of this node is unreadable"))?;
+        self.remember(seq, ids.iter().map(|id| EventId::from(id.as_str())));
+        Ok(true)
     }
 
     fn remember(&self, seq: Seq, events: impl Iterator<Item = EventId>) {
@@ -187,18 +216,58 @@ impl NodeLog {
                         why
                     }
                 };
-            let caught_up = self.catch_up().await;
+            let seen = self.refresh().await;
+            if may_be_under_way && seen == Ok(true) && self.known(prepared).is_none() {
+                // Another message is the last one; ours may be in front of it.
+                let events: Vec<EventId> = prepared.events.iter().map(|event| event.id.clone()).collect();
+                if let Err(why) = self.look_up(&events).await {
+                    return Err(AppendError::Unknown(why));
+                }
+            }
             if Instant::now() >= deadline {
                 return Err(match may_be_under_way {
                     true => AppendError::Unknown(why),
                     false => AppendError::Unavailable(why),
                 });
             }
-            if caught_up.is_err() || !may_be_under_way {
+            if seen != Ok(true) {
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(BUS_PAUSE_MAX);
             }
         }
+    }
+
+    /// A blob message by message: a node may make no consumer, which an object store's own way of reading takes.
+    async fn read_blob(&self, hash: &BlobHash) -> Result<Option<Vec<u8>>, ReadError> {
+        let unavailable = |why: String| ReadError::Unavailable(format!("blob {hash}: {why}"));
+        let bucket = self.names.bucket();
+        let described = self
+            .blobs
+            .direct_get_last_for_subject(format!("$O.{bucket}.M.{}", URL_SAFE.encode(&hash.0)))
+            .await;
+        let described = match described {
+            Ok(message) => message,
+            Err(error) if error.kind() == DirectGetErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(unavailable(chain(&error))),
+        };
+        let object: ObjectInfo =
+            serde_json::from_slice(&described.payload).map_err(|_| ReadError::DamagedBlob(hash.clone()))?;
+        if object.deleted || object.size > BLOB_BYTES_MAX {
+            return Err(ReadError::DamagedBlob(hash.clone()));
+        }
+        let mut bytes = Vec::with_capacity(object.size);
+        let mut next = None;
+        for _ in 0..object.chunks {
+            let chunk =
+                self.blobs.direct_get_next_for_subject(format!("$O.{bucket}.C.{}", object.nuid), next).await;
+            let chunk = chunk.map_err(|error| unavailable(chain(&error)))?;
+            bytes.extend_from_slice(&chunk.payload);
+            if bytes.len() > object.size {
+                break;
+            }
+            next = Some(chunk.sequence + 1);
+        }
+        Ok(Some(bytes))
     }
 }
 
@@ -251,7 +320,8 @@ impl EventLog for NodeLog {
         if known.is_some() {
             return Ok(known);
         }
-        self.catch_up().await.map_err(ReadError::Unavailable)?;
+        self.refresh().await.map_err(ReadError::Unavailable)?;
+        self.look_up(std::slice::from_ref(event)).await.map_err(ReadError::Unavailable)?;
         Ok(locked(&self.own).events.get(event).copied())
     }
 
@@ -259,15 +329,20 @@ impl EventLog for NodeLog {
         if stream != Stream::State || *subject != self.subject() {
             return Err(ReadError::Unavailable(NO_COPY.to_string()));
         }
-        self.catch_up().await.map_err(ReadError::Unavailable)?;
+        self.refresh().await.map_err(ReadError::Unavailable)?;
         Ok(locked(&self.own).end)
     }
 
     async fn blob(&self, hash: &BlobHash) -> Result<Option<Arc<[u8]>>, ReadError> {
-        self.blobs.get(hash).await
+        match self.read_blob(hash).await? {
+            None => Ok(None),
+            Some(bytes) if BlobHash::of(&bytes) == *hash => Ok(Some(bytes.into())),
+            Some(_) => Err(ReadError::DamagedBlob(hash.clone())),
+        }
     }
 
+    /// Who gives the orders has checked the server; see [`NodeLog::open`].
     fn durability(&self) -> Durability {
-        self.durability
+        Durability::Synced
     }
 }

@@ -24,11 +24,10 @@ pub(super) async fn open(
     let wanted = config(names, which, replicas);
     let found = match context.get_stream(&wanted.name).await {
         Ok(found) => found,
-        Err(error) if is_missing(&error) && create => {
-            context.create_stream(wanted.clone()).await.map_err(|error| {
-                BusError::Answer(format!("cannot make the stream {}: {}", wanted.name, chain(&error)))
-            })?
-        }
+        Err(error) if is_missing(&error) && create => context
+            .create_stream(wanted.clone())
+            .await
+            .map_err(|error| not_made(&wanted.name, &chain(&error)))?,
         Err(error) if is_missing(&error) => {
             return Err(BusError::NoStream { stream: wanted.name, known: known_clusters(context).await });
         }
@@ -62,6 +61,13 @@ fn config(names: &Names, which: Stream, replicas: usize) -> Config {
         metadata: [(FORMAT_KEY.to_string(), FORMAT.to_string())].into(),
         ..Config::default()
     }
+}
+
+fn not_made(name: &str, why: &str) -> BusError {
+    BusError::Answer(format!(
+        "{name} is not there and cannot be made: {why}. Where only the administrator's key may make it, \"daybookd make-log\" \
+         does, with that key"
+    ))
 }
 
 /// What a stream must have to keep a log. Replicas and placement are the operator's.
@@ -133,8 +139,6 @@ pub(super) async fn open_bucket(
                 ..object_store::Config::default()
             })
             .await
-            .map_err(|error| {
-                BusError::Answer(format!("cannot make the object store {bucket}: {}", chain(&error)))
-            }),
+            .map_err(|error| not_made(&bucket, &chain(&error))),
     }
 }
