@@ -158,6 +158,8 @@ fn submissions(
     let daemon = Daemon::start_with(&root.join(format!("{}-daemon", servers.name)), &toml)?;
     let count = 2_000 / scale;
     let started = Instant::now();
-    let times: Vec<Duration> = runtime.block_on(submit_and_time(&daemon, count))?;
+    let times: Vec<Duration> = runtime
+        .block_on(submit_and_time(&daemon, count))
+        .map_err(|error| format!("{}: {error}; the daemon says:\n{}", servers.name, daemon.log()))?;
     Ok(json!({ "per_second": rounded(rate(count, started.elapsed())), "latency": percentiles(times) }))
 }

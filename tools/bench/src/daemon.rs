@@ -50,6 +50,11 @@ impl Daemon {
         Ok(started.elapsed())
     }
 
+    /// What it has said on standard error.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.root.join("daybookd.log")).unwrap_or_default()
+    }
+
     pub fn socket(&self) -> PathBuf {
         self.root.join("daybook.sock")
     }
@@ -144,6 +149,7 @@ pub async fn post(sender: &mut SendRequest<Full<Bytes>>, path: &str, body: &Valu
         .header("content-type", "application/json")
         .body(Full::new(Bytes::from(body.to_string())))
         .map_err(|error| error.to_string())?;
+    sender.ready().await.map_err(|error| error.to_string())?;
     let answer = sender.send_request(request).await.map_err(|error| error.to_string())?;
     let status = answer.status();
     let bytes = answer.into_body().collect().await.map_err(|error| error.to_string())?.to_bytes();

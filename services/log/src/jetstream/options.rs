@@ -106,7 +106,7 @@ pub enum BusError {
     },
     /// A stream that is not there.
     #[error(
-        "there is no stream {stream} on this server{known}; check ClusterName, and start the daemon with the role planner first, which makes it"
+        "there is no stream {stream} on this server{known}; check ClusterName, that nkey_file is this machine's own, and that a daemon with the role planner has run, which makes it"
     )]
     NoStream {
         /// Which.
