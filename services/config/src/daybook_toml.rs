@@ -28,7 +28,7 @@ pub(crate) const KEYS: &[(&str, &[&str])] = &[
 
 /// The keys of `[log.nats]`.
 pub(crate) const NATS_KEYS: &[&str] =
-    &["accept_unsynced", "ca_file", "monitor_url", "nkey_file", "replicas", "url"];
+    &["accept_unsynced", "ca_file", "inbox_prefix", "monitor_url", "nkey_file", "replicas", "url"];
 
 /// The most protected starts in a cycle.
 const BACKFILL_RESERVATIONS_MAX: u32 = 10_000;
@@ -249,6 +249,15 @@ impl Reader<'_> {
             "monitor_url" => nats.monitor_urls = self.urls(key, value, &["http://"]).unwrap_or_default(),
             "nkey_file" => nats.nkey_file = self.absolute_path(key, value).map(PathBuf::from),
             "ca_file" => nats.ca_file = self.absolute_path(key, value).map(PathBuf::from),
+            "inbox_prefix" => match value.get_ref() {
+                DeValue::String(prefix) if is_subject_token(prefix) => {
+                    nats.inbox_prefix = Some(prefix.to_string())
+                }
+                _ => {
+                    let what = format!("{} is no word of letters, digits, _, - and %", key.get_ref());
+                    self.error(value.span(), what, "inbox_prefix = \"_INBOX_login1\"");
+                }
+            },
             "accept_unsynced" => match *value.get_ref() {
                 DeValue::Boolean(accepted) => nats.accept_unsynced = accepted,
                 _ => {
@@ -299,4 +308,9 @@ impl Reader<'_> {
         self.error(value.span(), what, format!("such as {} = \"{example}\"", key.get_ref()));
         None
     }
+}
+
+/// Whether a text can be one part of a NATS subject, as `daybook keys` makes them.
+fn is_subject_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-%".contains(&byte))
 }

@@ -40,6 +40,8 @@ pub struct NatsSettings {
     pub nkey_file: Option<PathBuf>,
     /// The file with the certificates of the authorities to trust.
     pub ca_file: Option<PathBuf>,
+    /// The prefix of our inboxes, where our key allows no other.
+    pub inbox_prefix: Option<String>,
 }
 
 impl Default for NatsSettings {
@@ -51,6 +53,7 @@ impl Default for NatsSettings {
             replicas: 1,
             nkey_file: None,
             ca_file: None,
+            inbox_prefix: None,
         }
     }
 }

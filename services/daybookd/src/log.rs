@@ -52,7 +52,7 @@ pub fn bus(servers: &str, nats: &NatsSettings) -> Bus {
         servers: servers.to_string(),
         nkey_file: nats.nkey_file.clone(),
         ca_file: nats.ca_file.clone(),
-        inbox_prefix: None,
+        inbox_prefix: nats.inbox_prefix.clone(),
     }
 }
 
