@@ -47,6 +47,8 @@ pub struct EventId(pub std::sync::Arc<str>);
 pub enum Authentication {
     /// Credentials of the peer on a Unix socket, given by the kernel.
     PeerCredentials,
+    /// Credentials of the peer on a Unix socket of a login machine, whose relay signs them with its key.
+    RelayedPeerCredentials,
     /// The service itself, in the daemon's process.
     Service,
 }
@@ -61,12 +63,15 @@ pub struct Actor {
     pub uid: Option<u32>,
     /// How the name was proved.
     pub authentication: Authentication,
+    /// The login machine whose relay passed it on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
 }
 
 impl Actor {
     /// A service of this daemon.
     pub fn service(name: impl Into<String>) -> Actor {
-        Actor { name: name.into(), uid: None, authentication: Authentication::Service }
+        Actor { name: name.into(), uid: None, authentication: Authentication::Service, via: None }
     }
 }
 
@@ -117,6 +122,30 @@ pub struct Commit {
     pub subject: Subject,
     /// What became true, in order.
     pub events: Vec<Event>,
+}
+
+impl Subject {
+    /// Whether an event counts when this writer says it. A node speaks of itself alone: whatever else stands on its
+    /// subject was written by somebody who has its key and nothing else, and is void.
+    fn may_say(&self, body: &Body) -> bool {
+        let Subject::Node(node) = self else { return true };
+        match body {
+            Body::NodeRegistered(data) => data.node == *node,
+            Body::RunStarted(data) => data.node == *node,
+            Body::RunEnded(data) => data.node == *node,
+            Body::RunLost(data) => data.node == *node,
+            Body::RunNodeReleased(data) => data.node == *node,
+            _ => false,
+        }
+    }
+}
+
+impl Commit {
+    /// The events that count, each with its place in the commit. Every reader goes by this, so that all agree on what a
+    /// writer may not say.
+    pub fn counted(&self) -> impl Iterator<Item = (usize, &Event)> {
+        self.events.iter().enumerate().filter(|(_, event)| self.subject.may_say(&event.body))
+    }
 }
 
 impl fmt::Display for EventId {

@@ -169,10 +169,18 @@ pub struct ClusterParameters {
     pub enforce_partition_limits: bool,
     /// `JobRequeue`: whether jobs may be requeued unless they say otherwise.
     pub job_requeue: bool,
+    /// `SlurmdTimeout`: for how long a silent node's runs are waited for; 0: for ever.
+    #[serde(default = "default_node_timeout")]
+    pub node_timeout: Seconds,
     /// `OverTimeLimit`: minutes that a job may run beyond its limit.
     pub over_time_limit_minutes: u32,
     /// How many blocked jobs get a protected start (1: EASY backfill); `bf` in `daybook.toml`'s `[planner]`.
     pub backfill_reservations: u32,
     /// The most jobs that one planning cycle looks at.
     pub planner_jobs_max: u32,
+}
+
+/// Slurm's `SlurmdTimeout` where nobody says.
+fn default_node_timeout() -> Seconds {
+    Seconds(300)
 }

@@ -121,6 +121,9 @@ pub struct AccountingRecord {
     /// The last evidence stands for an end that nobody saw.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub end_is_bound: bool,
+    /// The end was first a bound; the node itself has told the true one since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub end_is_corrected: bool,
     /// Whole seconds between start and end (or now).
     pub elapsed_seconds: u64,
     /// The time limit in force.
@@ -147,6 +150,9 @@ pub struct AccountingRecord {
     pub gpus: Vec<GpuUuid>,
     /// Allocated GPU seconds of this record, exact.
     pub gpu_seconds: u64,
+    /// GPU seconds that the run had beyond those while nobody could see its node; the physical book has them as down.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gpu_seconds_unseen: u64,
     /// What the processes used; absent: not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<ProcessUsage>,
@@ -217,4 +223,8 @@ pub struct CapacityAnswer {
     pub complete_up_to: Seq,
     /// GPUs and nodes, sorted.
     pub rows: Vec<CapacityRow>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

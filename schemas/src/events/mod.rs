@@ -11,8 +11,12 @@ mod job_released;
 mod job_requeued;
 mod job_submitted;
 mod job_updated;
+mod log_durability_declared;
 mod log_version_barrier;
+mod node_lease_lost;
+mod node_lease_regained;
 mod node_registered;
+mod node_timed_out;
 mod node_updated;
 mod planner_cycle;
 mod run_allocated;
@@ -29,8 +33,12 @@ pub use job_released::JobReleased;
 pub use job_requeued::JobRequeued;
 pub use job_submitted::JobSubmitted;
 pub use job_updated::JobUpdated;
+pub use log_durability_declared::{LogDurabilityDeclared, LogSync};
 pub use log_version_barrier::LogVersionBarrier;
+pub use node_lease_lost::NodeLeaseLost;
+pub use node_lease_regained::NodeLeaseRegained;
 pub use node_registered::NodeRegistered;
+pub use node_timed_out::NodeTimedOut;
 pub use node_updated::NodeUpdated;
 pub use planner_cycle::{PlannedStart, PlannerCycle, ReasonChange};
 pub use run_allocated::{ArrayTaskId, RunAllocated};
@@ -137,10 +145,20 @@ event_types! {
     JobUpdated = "job.updated.v1" by "gateway",
         "What is present is the job's from now on. Of a running job only the name, the comment, the time limit and whether \
          it may be requeued change; of an ended job nothing.";
+    LogDurabilityDeclared = "log.durability_declared.v1" by "gateway, planner",
+        "What the log's acknowledgements mean, until the next such event.";
     LogVersionBarrier = "log.version_barrier.v1" by "gateway",
         "Nothing, for a reader that understands the format; every other reader stops here.";
+    NodeLeaseLost = "node.lease_lost.v1" by "planner",
+        "The node is `DOWN` for new work and not responding. Its runs go on.";
+    NodeLeaseRegained = "node.lease_regained.v1" by "planner",
+        "The node takes work again, unless it is set down or drained.";
     NodeRegistered = "node.registered.v1" by "agent",
-        "The node can be given work, unless it is down or drained. Its GPUs are those named here.";
+        "The node can be given work, unless it is down or drained. Its GPUs are those named here. A lost lease is regained.";
+    NodeTimedOut = "node.timed_out.v1" by "planner",
+        "The runs on the node end at `last_evidence` as `NODE_FAIL`, marked as a bound, and their jobs wait again if they \
+         may. What they hold there stays taken until the node releases it; an end that the node reports later corrects \
+         the ledger's.";
     NodeUpdated = "node.updated.v1" by "gateway",
         "The node takes no more work, or takes it again. Set down, what runs there is told to end.";
     PlannerCycle = "planner.cycle.v1" by "planner",

@@ -14,3 +14,4 @@ mod samples;
 mod schema_check;
 mod schema_files;
 mod upcasters;
+mod writers;

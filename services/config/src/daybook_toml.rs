@@ -23,7 +23,7 @@ pub(crate) const KEYS: &[(&str, &[&str])] = &[
     ("gateway", &["socket"]),
     ("log", &["backend", "nats"]),
     ("nodes", &["simulated"]),
-    ("planner", &["backfill_reservations", "jobs_max"]),
+    ("planner", &["backfill_reservations", "jobs_max", "node_lease"]),
 ];
 
 /// The keys of `[log.nats]`.
@@ -32,6 +32,9 @@ pub(crate) const NATS_KEYS: &[&str] =
 
 /// The most protected starts in a cycle.
 const BACKFILL_RESERVATIONS_MAX: u32 = 10_000;
+
+/// How many seconds a node may be silent, at least and at most.
+const NODE_LEASE_SECONDS: [u32; 2] = [5, 3600];
 
 /// Nodes that are or are not simulated.
 #[derive(Clone, Debug)]
@@ -47,6 +50,7 @@ pub(crate) struct DaybookToml {
     pub simulated: Vec<SimulatedNodes>,
     pub backfill_reservations: Option<u32>,
     pub jobs_max: Option<u32>,
+    pub node_lease: Option<u32>,
     pub spool_dir: Option<SpoolDir>,
     pub socket: Option<PathBuf>,
     pub log: LogBackend,
@@ -185,6 +189,10 @@ impl Reader<'_> {
             }
             ("planner", "jobs_max") => {
                 settings.jobs_max = self.number(key, value, 1, PLANNER_JOBS_MAX_MAX);
+            }
+            ("planner", "node_lease") => {
+                let [shortest, longest] = NODE_LEASE_SECONDS;
+                settings.node_lease = self.number(key, value, shortest, longest);
             }
             ("agent", "spool_dir") => {
                 settings.spool_dir = self.absolute_path(key, value).map(SpoolDir::new);

@@ -26,6 +26,7 @@ mod values;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use daybook_schemas::canonical::{self, CanonicalError};
 use daybook_schemas::events::ClusterConfigured;
@@ -35,6 +36,7 @@ use serde::Serialize;
 
 pub use diagnostic::{Diagnostic, Severity};
 pub use machine::{CpuTopology, FoundGpu, LocalMachine, Machine, gpu_type};
+use settings::NODE_LEASE;
 pub use settings::{DaemonSettings, LogBackend, NatsSettings, SpoolDir};
 
 use daybook_toml::{DAYBOOK_TOML, DaybookToml};
@@ -267,6 +269,7 @@ fn daemon_settings(
     DaemonSettings {
         spool_dir: spool_dir.map(|(directory, _, _)| directory),
         socket: toml.socket.clone(),
+        node_lease: toml.node_lease.map_or(NODE_LEASE, |seconds| Duration::from_secs(seconds.into())),
         log: toml.log,
         nats: toml.nats.clone(),
     }

@@ -1,18 +1,36 @@
 //! What the daemon needs to know that no decision depends on.
 
 use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long an agent may be silent, where nobody says.
+pub(crate) const NODE_LEASE: Duration = Duration::from_secs(10);
 
 /// Settings of this machine's daemon, from `daybook.toml` and `slurm.conf`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DaemonSettings {
     /// Where agents keep their runs; absent: inside the daemon's state directory.
     pub spool_dir: Option<SpoolDir>,
     /// The socket that clients find the daemon by; absent: the daemon's default.
     pub socket: Option<PathBuf>,
+    /// On a bus: how long a node's agent may be silent before the node gets no more work.
+    pub node_lease: Duration,
     /// Where events are kept, unless the command line says it.
     pub log: LogBackend,
     /// How the NATS server is used, where events are kept there.
     pub nats: NatsSettings,
+}
+
+impl Default for DaemonSettings {
+    fn default() -> DaemonSettings {
+        DaemonSettings {
+            spool_dir: None,
+            socket: None,
+            node_lease: NODE_LEASE,
+            log: LogBackend::default(),
+            nats: NatsSettings::default(),
+        }
+    }
 }
 
 /// Where events are kept.

@@ -14,9 +14,15 @@ use tokio::sync::watch;
 
 use crate::paths::Paths;
 
-/// The nodes that were asked for; without a wish those that are on this machine, or on none.
-pub fn nodes_here(cluster: &ClusterConfigured, asked: Option<&str>) -> Result<Vec<NodeDefinition>, String> {
-    let Some(asked) = asked else { return Ok(on_this_machine(cluster)) };
+/// The nodes that were asked for; without a wish those that are on this machine. Where this process is the whole cluster
+/// (`is_whole`) those are also the ones that are on no machine, or on the loopback address: elsewhere every machine would
+/// take them for its own, and a job would run on each.
+pub fn nodes_here(
+    cluster: &ClusterConfigured,
+    asked: Option<&str>,
+    is_whole: bool,
+) -> Result<Vec<NodeDefinition>, String> {
+    let Some(asked) = asked else { return Ok(on_this_machine(cluster, is_whole)) };
     let names = hostlist::expand(asked).map_err(|error| format!("--nodes {asked}: {error}"))?;
     names
         .iter()
@@ -27,15 +33,14 @@ pub fn nodes_here(cluster: &ClusterConfigured, asked: Option<&str>) -> Result<Ve
         .collect()
 }
 
-fn on_this_machine(cluster: &ClusterConfigured) -> Vec<NodeDefinition> {
+fn on_this_machine(cluster: &ClusterConfigured, is_whole: bool) -> Vec<NodeDefinition> {
     let here = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let short = here.split('.').next().unwrap_or(&here).to_string();
     let is_here = |node: &&NodeDefinition| {
         let names = [node.hostname.as_str(), node.address.as_str()];
-        node.simulated
-            || names.iter().any(|name| {
-                *name == here || *name == short || *name == "localhost" || name.starts_with("127.")
-            })
+        let is_everywhere =
+            node.simulated || names.iter().any(|name| *name == "localhost" || name.starts_with("127."));
+        is_whole && is_everywhere || names.iter().any(|name| *name == here || *name == short)
     };
     cluster.nodes.iter().filter(is_here).cloned().collect()
 }

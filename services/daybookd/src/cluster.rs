@@ -15,7 +15,7 @@ use daybook_log::{Append, AppendError, LogHandle};
 use daybook_model::Cluster;
 use daybook_planner::Planner;
 use daybook_queue::Queue;
-use daybook_schemas::events::ClusterConfigured;
+use daybook_schemas::events::{Body, ClusterConfigured, LogDurabilityDeclared};
 use daybook_schemas::node::NodeDefinition;
 use daybook_schemas::{Actor, Draft, Event, NodeName, Stream, Subject};
 use tokio::signal::unix::{SignalKind, signal};
@@ -24,7 +24,7 @@ use crate::leader::StandBy;
 use crate::log::{OpenLog, Place};
 use crate::paths::Paths;
 use crate::roles::Roles;
-use crate::{RunArguments, agents, node_only, orders, snapshots};
+use crate::{RunArguments, agents, leases, node_only, orders, snapshots};
 
 /// How long the model may take to read the log at the start before that is said.
 const FOLD_PATIENCE: Duration = Duration::from_secs(30);
@@ -43,7 +43,7 @@ pub async fn run(arguments: RunArguments) -> Result<(), String> {
     }
     let paths = Paths::prepare(&arguments.state)?;
     let nodes = match roles.agent {
-        true => agents::nodes_here(&configuration.cluster, arguments.nodes.as_deref())?,
+        true => agents::nodes_here(&configuration.cluster, arguments.nodes.as_deref(), roles.are_all())?,
         false => Vec::new(),
     };
     match &place {
@@ -79,7 +79,7 @@ async fn serve(
     let log = opened.handle();
     let live = fold(&log, initial).await?;
     if roles.planner || roles.gateway {
-        announce(&log, &live, clock.as_ref(), &configuration.cluster).await?;
+        announce(&log, &live, clock.as_ref(), &configuration.cluster, opened.durability()).await?;
     }
     let ledger = match roles.ledger {
         true => {
@@ -89,7 +89,7 @@ async fn serve(
         false => None,
     };
     let agents = start_dispatch_and_agents(roles, configuration, paths, nodes, &opened, &live)?;
-    let planner = start_planner(roles, &opened, &live, &clock);
+    let planner = start_planner(roles, &opened, &live, &clock, configuration.daemon.node_lease);
     let snapshots_task = tokio::spawn(snapshots::keep(paths.snapshot(), live.clone(), snapshot_position));
 
     let authority = Authority { daemon_uid: nix::unistd::geteuid().as_raw() };
@@ -182,14 +182,20 @@ impl Planning {
     }
 }
 
-fn start_planner(roles: Roles, opened: &OpenLog, live: &Live<Cluster>, clock: &Arc<dyn Clock>) -> Planning {
+fn start_planner(
+    roles: Roles,
+    opened: &OpenLog,
+    live: &Live<Cluster>,
+    clock: &Arc<dyn Clock>,
+    node_lease: Duration,
+) -> Planning {
     match (roles.planner, opened) {
         (false, _) => Planning::None,
         (true, OpenLog::Embedded(log)) => {
             Planning::Alone(Planner::start(log.clone(), live.clone(), clock.clone()))
         }
         (true, OpenLog::Bus(log)) => {
-            Planning::OneOfMany(StandBy::start(log.clone(), live.clone(), clock.clone()))
+            Planning::OneOfMany(StandBy::start(log.clone(), live.clone(), clock.clone(), node_lease))
         }
     }
 }
@@ -223,6 +229,11 @@ fn start_dispatch_and_agents(
             configuration.cluster.nodes.len()
         ),
         _ => {}
+    }
+    if let OpenLog::Bus(log) = opened
+        && !here.is_empty()
+    {
+        tokio::spawn(leases::beat(log.clone(), here));
     }
     let mut started = Vec::with_capacity(nodes.len());
     for node in nodes {
@@ -269,26 +280,36 @@ async fn fold(log: &LogHandle, initial: Cluster) -> Result<Live<Cluster>, String
     }
 }
 
-/// Puts the configuration into the log where it is not the one in force.
+/// Puts into the log the configuration and what its acknowledgements mean, where they are not those in force.
 async fn announce(
     log: &LogHandle,
     live: &Live<Cluster>,
     clock: &dyn Clock,
     configured: &ClusterConfigured,
+    durability: LogDurabilityDeclared,
 ) -> Result<(), String> {
     let now = live.now();
-    if now.configured().is_some_and(|in_force| in_force.config_hash == configured.config_hash) {
-        return Ok(());
-    }
-    let event = Event {
-        id: format!("configured/{}/{}", now.position(), configured.config_hash).into(),
+    let event = |id: String, body: Body| Event {
+        id: id.into(),
         source: "daybookd".to_string(),
         time: clock.now(),
         actor: Actor::service("daybookd"),
         cause: None,
-        body: configured.clone().into(),
+        body,
     };
-    let draft = Draft { subject: Subject::Admin, expect: None, events: vec![event] };
+    let mut events = Vec::with_capacity(2);
+    if now.configured().is_none_or(|in_force| in_force.config_hash != configured.config_hash) {
+        let id = format!("configured/{}/{}", now.position(), configured.config_hash);
+        events.push(event(id, configured.clone().into()));
+    }
+    if now.durability().is_none_or(|declared| **declared != durability) {
+        let id = format!("durability/{}/{}", now.position(), durability.backend);
+        events.push(event(id, durability.into()));
+    }
+    if events.is_empty() {
+        return Ok(());
+    }
+    let draft = Draft { subject: Subject::Admin, expect: None, events };
     let seq = match log.append(Append { stream: Stream::State, draft, blobs: Vec::new() }).await {
         Ok(appended) => appended.seq,
         Err(AppendError::Duplicate { seq, .. }) => seq,

@@ -20,6 +20,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use crate::leases;
+
 /// How often the one that plans says so.
 const BEAT_EVERY: Duration = Duration::from_millis(250);
 /// After so long without a beat another takes over.
@@ -44,10 +46,17 @@ pub struct StandBy {
 
 impl StandBy {
     /// Starts listening, and plans when it is time.
-    pub fn start(log: Arc<JetStreamLog>, live: Live<Cluster>, clock: Arc<dyn Clock>) -> StandBy {
+    ///
+    /// While it plans it also listens to the agents; one that is silent for `lease` has lost its lease.
+    pub fn start(
+        log: Arc<JetStreamLog>,
+        live: Live<Cluster>,
+        clock: Arc<dyn Clock>,
+        lease: Duration,
+    ) -> StandBy {
         let (stop, stopped) = watch::channel(false);
         let id = log.client().new_inbox().to_string();
-        let candidate = Candidate { log, live, clock, id, term: 0 };
+        let candidate = Candidate { log, live, clock, lease, id, term: 0 };
         StandBy { stop, task: tokio::spawn(candidate.run(stopped)) }
     }
 
@@ -64,6 +73,8 @@ struct Candidate {
     log: Arc<JetStreamLog>,
     live: Live<Cluster>,
     clock: Arc<dyn Clock>,
+    /// Of the agents.
+    lease: Duration,
     id: String,
     /// The highest term heard of.
     term: u64,
@@ -105,17 +116,13 @@ impl Candidate {
                     }
                 }
                 // Nothing can be heard while there is no connection; that says nothing about the others.
-                Ok(None) | Err(_) if !self.is_connected() => {
+                Ok(None) | Err(_) if !self.log.is_connected() => {
                     tokio::time::sleep(BEAT_EVERY).await;
                     heard = Instant::now();
                 }
                 Ok(None) | Err(_) => return,
             }
         }
-    }
-
-    fn is_connected(&self) -> bool {
-        self.log.client().connection_state() == async_nats::connection::State::Connected
     }
 
     /// Plans until told to stop (true) or overtaken (false).
@@ -127,6 +134,7 @@ impl Candidate {
         self.term += 1;
         let own = Beat { term: self.term, id: self.id.clone() };
         let mut planner: Option<Planner> = None;
+        let mut listener: Option<JoinHandle<()>> = None;
         let mut ticks = tokio::time::interval(BEAT_EVERY);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         // Nothing is decided before everything is folded that was in the log at the election.
@@ -150,6 +158,9 @@ impl Candidate {
                     Ok(()) => {
                         tracing::info!(term = own.term, "this planner plans now");
                         planner = Some(Planner::start(self.log.clone(), self.live.clone(), self.clock.clone()));
+                        let leases =
+                            leases::watch(self.log.clone(), self.live.clone(), self.clock.clone(), self.lease);
+                        listener = Some(tokio::spawn(leases));
                     }
                     Err(why) => {
                         tracing::warn!(%why, "this planner cannot take over");
@@ -158,6 +169,9 @@ impl Candidate {
                 },
             }
         };
+        if let Some(listener) = listener {
+            listener.abort();
+        }
         if let Some(planner) = planner {
             planner.stop().await;
         }

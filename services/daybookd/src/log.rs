@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use daybook_config::{DaemonSettings, LogBackend, NatsSettings};
 use daybook_ledger::Ledger;
-use daybook_log::LogHandle;
 use daybook_log::clock::Clock;
 use daybook_log::embedded::{EmbeddedLog, OpenOptions, RecordedPosition};
 use daybook_log::jetstream::{self, Bus, JetStreamLog, JetStreamOptions};
+use daybook_log::{Durability, EventLog, LogHandle};
+use daybook_schemas::events::{LogDurabilityDeclared, LogSync};
 use daybook_schemas::{Seq, Stream};
 
 use crate::MakeLogArguments;
@@ -124,6 +125,30 @@ impl OpenLog {
         match self {
             OpenLog::Embedded(log) => log.clone(),
             OpenLog::Bus(log) => log.clone(),
+        }
+    }
+
+    /// What its acknowledgements mean.
+    pub fn durability(&self) -> LogDurabilityDeclared {
+        match self {
+            OpenLog::Embedded(_) => LogDurabilityDeclared {
+                backend: "embedded".to_string(),
+                sync: LogSync::Always,
+                replicas: 1,
+                server_version: None,
+            },
+            OpenLog::Bus(log) => {
+                let (replicas, version) = log.servers();
+                LogDurabilityDeclared {
+                    backend: "nats".to_string(),
+                    sync: match log.durability() {
+                        Durability::Synced => LogSync::Always,
+                        Durability::Unsynced | Durability::Volatile => LogSync::Unproven,
+                    },
+                    replicas: u32::try_from(replicas).unwrap_or(u32::MAX),
+                    server_version: Some(version),
+                }
+            }
         }
     }
 

@@ -2,7 +2,9 @@
 
 mod agents;
 mod cluster;
+mod copy_log;
 mod leader;
+mod leases;
 mod log;
 mod node_only;
 mod orders;
@@ -34,6 +36,8 @@ enum Command {
     Run(RunArguments),
     /// Make the log's streams on a NATS server where only an administrator's key may; harmless where they are there.
     MakeLog(MakeLogArguments),
+    /// Move a stopped cluster's log from its directory to a bus, or back: same sequences, same bytes, compared.
+    CopyLog(CopyLogArguments),
     /// Check a stopped cluster: fold the log, decide every recorded cycle again, rebuild the ledger and compare.
     Verify(VerifyArguments),
 }
@@ -76,6 +80,26 @@ pub struct MakeLogArguments {
     pub nkey_file: Option<PathBuf>,
 }
 
+/// What `daybookd copy-log` is told.
+#[derive(clap::Args)]
+pub struct CopyLogArguments {
+    /// The log to copy: `embedded:DIR` (the state directory), or `nats://HOST:PORT` (`tls://...`).
+    #[arg(long, value_name = "LOG")]
+    pub from: String,
+    /// Where to copy it; the same forms. What an interrupted copy has left there is compared, and gone on from.
+    #[arg(long, value_name = "LOG")]
+    pub to: String,
+    /// Directory with slurm.conf and daybook.toml.
+    #[arg(long, value_name = "DIR")]
+    pub config: PathBuf,
+    /// The file with the seed of the administrator's key [default: daybook.toml's nkey_file].
+    #[arg(long, value_name = "FILE")]
+    pub nkey_file: Option<PathBuf>,
+    /// Print the report as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// What `daybookd verify` is told.
 #[derive(clap::Args)]
 pub struct VerifyArguments {
@@ -104,6 +128,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Run(arguments) => runtime.block_on(cluster::run(arguments)),
         Command::MakeLog(arguments) => runtime.block_on(log::make(arguments)),
+        Command::CopyLog(arguments) => runtime.block_on(copy_log::run(arguments)),
         Command::Verify(arguments) => runtime.block_on(verify::run(arguments)),
     };
     // Blocking reads of the log that are still under way end with the process.

@@ -19,7 +19,7 @@ pub async fn run(
 ) -> Result<(), String> {
     if nodes.is_empty() {
         return Err(
-            "no node of slurm.conf is on this machine (NodeHostname, NodeAddr); name it with --nodes"
+            "no node of slurm.conf is on this machine by its name (NodeHostname, NodeAddr); name it with --nodes"
                 .to_string(),
         );
     }

@@ -15,8 +15,8 @@ use daybook_schemas::{NodeName, Seq};
 use futures_util::StreamExt;
 use tokio::sync::watch;
 
-/// How often an agent says that it lives and asks what it should be doing.
-const ASK_EVERY: Duration = Duration::from_secs(2);
+use crate::leases::BEAT_EVERY;
+
 /// How long one question may take.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
 /// All dispatchers answer questions together: each question once.
@@ -35,7 +35,7 @@ pub async fn publish(log: Arc<JetStreamLog>, dispatch: Arc<Dispatch>, nodes: Vec
             Ok(questions) => questions,
             Err(error) => {
                 tracing::warn!(%error, "agents cannot ask for their orders; trying again");
-                tokio::time::sleep(ASK_EVERY).await;
+                tokio::time::sleep(BEAT_EVERY).await;
                 continue;
             }
         };
@@ -108,11 +108,11 @@ async fn take(client: Client, names: Names, node: NodeName, publish: watch::Send
             Ok(sets) => sets,
             Err(error) => {
                 tracing::warn!(%node, %error, "no orders can be taken; trying again");
-                tokio::time::sleep(ASK_EVERY).await;
+                tokio::time::sleep(BEAT_EVERY).await;
                 continue;
             }
         };
-        let mut ticks = tokio::time::interval(ASK_EVERY);
+        let mut ticks = tokio::time::interval(BEAT_EVERY);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut is_heard = true;
         loop {

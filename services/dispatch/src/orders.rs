@@ -44,7 +44,7 @@ impl OrderCache {
 }
 
 fn order(cluster: &Cluster, run: &Run) -> Option<RunOrder> {
-    let job = cluster.jobs().get(&run.id.job)?;
+    let job = run.parted_from.as_ref().or_else(|| cluster.jobs().get(&run.id.job))?;
     let configured = cluster.configured();
     Some(RunOrder {
         run: run.id,

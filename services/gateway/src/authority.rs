@@ -58,5 +58,5 @@ pub(crate) fn identity(uid: u32, gid: u32) -> JobUser {
 /// The peer as an event's actor.
 pub(crate) fn actor(peer: Peer) -> Actor {
     let name = identity(peer.uid, peer.gid).name;
-    Actor { name, uid: Some(peer.uid), authentication: Authentication::PeerCredentials }
+    Actor { name, uid: Some(peer.uid), authentication: Authentication::PeerCredentials, via: None }
 }

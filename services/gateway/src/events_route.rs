@@ -80,6 +80,10 @@ impl Wanted {
             Body::ClusterConfigured(_)
             | Body::NodeRegistered(_)
             | Body::NodeUpdated(_)
+            | Body::NodeLeaseLost(_)
+            | Body::NodeLeaseRegained(_)
+            | Body::NodeTimedOut(_)
+            | Body::LogDurabilityDeclared(_)
             | Body::LogVersionBarrier(_) => false,
         }
     }

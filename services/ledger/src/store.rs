@@ -17,7 +17,7 @@ use crate::error::LedgerError;
 use crate::rows::{META, Row, TABLES, Table};
 
 /// The version of rows and rules. A database of another version is posted again from the log.
-pub(crate) const SCHEMA: u32 = 1;
+pub(crate) const SCHEMA: u32 = 2;
 
 const SCHEMA_KEY: &[u8] = b"schema";
 const CURSOR_KEY: &[u8] = b"cursor";

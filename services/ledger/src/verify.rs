@@ -264,7 +264,7 @@ fn shares_of(
         let share: ShareInterval = decode(SHARE_INTERVALS.0, &value)?;
         shares.push((from, Some(share.to), share.cpus, share.memory.0));
     }
-    for share in row.iter().flat_map(|row| row.shares.values()) {
+    for (_, share) in row.iter().flat_map(|row| row.booked_shares()) {
         shares.push((share.from, None, count(&share.cpus), share.memory.0));
     }
     shares.sort_unstable();

@@ -31,6 +31,9 @@ enum Act {
     Requeue(u32, bool),
     Node { second: bool, state: NodeUpdateState },
     Resume(bool),
+    Silent { second: bool, ago: u32 },
+    TimedOut { second: bool, ago: u32 },
+    Heard(bool),
     Register { second: bool, gpus: u32 },
     Configure { first: bool, second: bool, gpus: u32 },
 }
@@ -68,6 +71,9 @@ fn acts() -> impl Strategy<Value = Act> {
         2 => (pick, prop::bool::weighted(0.3)).prop_map(|(pick, hold)| Act::Requeue(pick, hold)),
         1 => (any::<bool>(), state).prop_map(|(second, state)| Act::Node { second, state }),
         2 => any::<bool>().prop_map(Act::Resume),
+        1 => (any::<bool>(), 0..30u32).prop_map(|(second, ago)| Act::Silent { second, ago }),
+        1 => (any::<bool>(), 0..30u32).prop_map(|(second, ago)| Act::TimedOut { second, ago }),
+        2 => any::<bool>().prop_map(Act::Heard),
         1 => (any::<bool>(), 0..4u32).prop_map(|(second, gpus)| Act::Register { second, gpus }),
         1 => (prop::bool::weighted(0.9), prop::bool::weighted(0.9), 0..4u32)
             .prop_map(|(first, second, gpus)| Act::Configure { first, second, gpus }),
@@ -245,6 +251,17 @@ fn happens(story: &mut Story, shadow: &mut Shadow, now: f64, act: &Act) {
         }
         Act::Resume(second) => {
             story.set_node(name(*second), NodeUpdateState::Resume);
+        }
+        Act::Silent { second, ago } => {
+            let last_heard = support::at(now - f64::from(*ago));
+            story.add(NodeLeaseLost { node: name(*second).into(), last_heard });
+        }
+        Act::TimedOut { second, ago } => {
+            let (node, last_evidence) = (name(*second).into(), support::at(now - f64::from(*ago)));
+            story.add(NodeTimedOut { node, last_evidence, waited: daybook_schemas::Seconds(30) });
+        }
+        Act::Heard(second) => {
+            story.add(NodeLeaseRegained { node: name(*second).into() });
         }
         Act::Register { second, gpus } => {
             story.register(name(*second), *gpus);

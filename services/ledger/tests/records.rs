@@ -136,6 +136,102 @@ fn a_node_that_lets_go_of_a_run_without_an_end_ends_it_there() {
     .assert_eq(&story.records(&["id", "state", "end", "gpu_seconds"]));
 }
 
+/// A run with two GPUs from 10 on, whose node is heard last at 70; at 400 it is given up. `requeue`: the job may run again.
+fn given_up(requeue: bool) -> Story {
+    let mut story = Story::with_cluster();
+    story.at(5.0).submit(1, |spec| spec.requeue = requeue);
+    story.at(10.0).allocate("1.0", vec![share("gpu01", "0", &[0, 1])]);
+    story.at(11.0).start("1.0", "gpu01");
+    story.at(80.0).lease_lost("gpu01", 70.0);
+    story.at(370.0).timed_out("gpu01", 70.0);
+    story
+}
+
+const GIVEN_UP: [&str; 8] = ["id", "run", "state", "exit", "end", "elapsed", "gpu_seconds", "unseen"];
+
+#[test]
+fn a_run_on_a_silent_node_ends_at_the_last_sign_once_the_timeout_has_passed() {
+    let mut story = given_up(false);
+    expect![[r#"
+        1 1.0 NODE_FAIL 0:0 70? 60s 120gpus 0unseen
+        1.batch 1.0 CANCELLED 0:0 70? 59s 0gpus 0unseen
+    "#]]
+    .assert_eq(&story.records(&GIVEN_UP));
+    // Only one that is silent can time out, and only once.
+    story.at(380.0).lease_regained("gpu01").timed_out("gpu01", 379.0);
+    assert!(story.records(&GIVEN_UP).starts_with("1 1.0 NODE_FAIL 0:0 70? "));
+}
+
+#[test]
+fn what_the_node_says_later_corrects_the_record_and_not_its_state() {
+    let mut story = given_up(false);
+    story.at(500.0).lease_regained("gpu01");
+    story.end_of(200.0, "1.0", "gpu01", EndCause::Exited, exit(3, 0)).release_of(205.0, "1.0", "gpu01");
+    expect![[r#"
+        1 1.0 NODE_FAIL 3:0 200! 190s 120gpus 260unseen
+        1.batch 1.0 FAILED 3:0 200! 189s 0gpus 0unseen
+    "#]]
+    .assert_eq(&story.records(&GIVEN_UP));
+}
+
+#[test]
+fn a_node_that_does_not_know_the_end_either_moves_the_bound() {
+    let mut story = given_up(false);
+    story.at(500.0).register("gpu01", 2);
+    let last_evidence = at(130.0);
+    let lost = RunLost { run: run("1.0"), node: "gpu01".into(), last_evidence, message: "reboot".into() };
+    story.add(lost).release("1.0", "gpu01");
+    expect![[r#"
+        1 1.0 NODE_FAIL 0:0 130?! 120s 120gpus 120unseen
+        1.batch 1.0 CANCELLED 0:0 130?! 119s 0gpus 0unseen
+    "#]]
+    .assert_eq(&story.records(&GIVEN_UP));
+}
+
+#[test]
+fn a_job_goes_on_elsewhere_and_the_late_end_is_its_first_runs() {
+    let mut story = given_up(true);
+    story.at(371.0).allocate("1.1", vec![share("node01", "0", &[])]);
+    story.at(372.0).start("1.1", "node01");
+    story.at(400.0).lease_regained("gpu01");
+    // Taken until the node has let go of it.
+    story.submit(2, |_| {}).at(401.0).allocate("2.0", vec![share("gpu01", "0", &[])]);
+    story.at(410.0).end_of(300.0, "1.0", "gpu01", EndCause::Exited, exit(0, 0));
+    story.release("1.0", "gpu01").at(411.0).allocate("2.0", vec![share("gpu01", "0", &[])]);
+    story.at(450.0).end("1.1", "node01", EndCause::Exited, exit(0, 0)).release("1.1", "node01");
+    let query = AccountingQuery { duplicates: true, allocations_only: true, ..AccountingQuery::default() };
+    expect![[r#"
+        1 1.0 NODE_FAIL 0:0 300! 290s 120gpus 460unseen
+        1 1.1 COMPLETED 0:0 450 79s 0gpus 0unseen
+        2 2.0 RUNNING 0:0 - 39s 0gpus 0unseen
+    "#]]
+    .assert_eq(&story.book().records(&query, &GIVEN_UP));
+    expect![[r#"
+        gpu01 cpus: 3920 = allocated 139 + idle 1141 + down 2640
+        gpu01/gpu0: 490 = allocated 60 + idle 100 + down 330
+        gpu01/gpu1: 490 = allocated 60 + idle 100 + down 330
+        gpu01/gpu2: 490 = idle 160 + down 330
+        gpu01/gpu3: 490 = idle 160 + down 330
+        node01 cpus: 3920 = allocated 79 + idle 3841
+    "#]]
+    .assert_eq(&story.book().capacity(0.0, 490.0));
+}
+
+#[test]
+fn a_node_that_holds_a_run_no_more_or_never_did_says_nothing_about_it() {
+    let mut story = Story::with_cluster();
+    story.at(5.0).submit(1, |_| {});
+    story.at(10.0).allocate("1.0", vec![share("gpu01", "0", &[0])]);
+    story.at(11.0).start("1.0", "node01").end("1.0", "node01", EndCause::Exited, exit(0, 0));
+    story.add(RunLost {
+        run: run("1.0"),
+        node: "node01".into(),
+        last_evidence: at(10.0),
+        message: String::new(),
+    });
+    assert_eq!(story.records(&["id", "state"]), "1 RUNNING\n");
+}
+
 #[test]
 fn what_was_cancelled_before_it_ran_never_started() {
     let mut story = Story::with_cluster();

@@ -71,3 +71,5 @@ pub const NODE_EVENTS_MAX: usize = 200_000;
 pub const BUS_SILENCE: Duration = Duration::from_secs(1);
 /// Events that an agent asks for in one question.
 pub const NODE_QUESTION_EVENTS_MAX: usize = 1000;
+/// On a bus: events of unknown outcome that are remembered until they are looked up.
+pub const BUS_UNSETTLED_MAX: usize = 100_000;

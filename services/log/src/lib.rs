@@ -3,6 +3,7 @@
 //! - [`embedded`]: RocksDB in one directory; the default on one machine (cargo feature `embedded`, on by default).
 //! - [`jetstream`]: two streams of a NATS server or cluster, for several machines (cargo feature `jetstream`).
 //! - [`memory`]: in this process only, with faults on demand; tests and simulation.
+//! - [`copy`]: moves a log between a directory and a bus.
 //! - [`follow`]: keeps a projection at the end of a stream, contiguously, and hands out snapshots.
 //! - [`bounds`]: every limit of this crate.
 //!
@@ -15,6 +16,8 @@ mod admission;
 pub mod bounds;
 pub mod clock;
 pub mod conformance;
+#[cfg(feature = "jetstream")]
+pub mod copy;
 #[cfg(feature = "embedded")]
 pub mod embedded;
 mod ends;

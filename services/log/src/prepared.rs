@@ -158,7 +158,8 @@ fn address_blobs(blobs: Vec<Arc<[u8]>>) -> Result<Vec<Blob>, AppendError> {
     Ok(blobs.into_iter().map(|bytes| Blob { hash: BlobHash::of(&bytes), bytes }).collect())
 }
 
-fn encode_events(events: &[Event]) -> Result<Vec<u8>, AppendError> {
+/// The canonical bytes of events alone.
+pub(crate) fn encode_events(events: &[Event]) -> Result<Vec<u8>, AppendError> {
     let values = events.iter().map(Event::to_value).collect::<Result<Vec<_>, _>>().map_err(invalid)?;
     canonical::value_to_bytes(&values.into()).map_err(invalid)
 }

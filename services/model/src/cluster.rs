@@ -1,7 +1,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use daybook_schemas::events::ClusterConfigured;
+use daybook_schemas::events::{ClusterConfigured, LogDurabilityDeclared};
 use daybook_schemas::job::{JobState, TimeLimit};
 use daybook_schemas::node::PartitionDefinition;
 use daybook_schemas::{Commit, JobId, NodeName, RunId, Seq, UtcMicros};
@@ -51,6 +51,8 @@ pub struct Cluster {
     pub(crate) last_cycle: Option<UtcMicros>,
     /// Allocations that were void when they came.
     pub(crate) void_allocations: u64,
+    /// What the log's acknowledgements mean, as declared last.
+    pub(crate) durability: Option<Arc<LogDurabilityDeclared>>,
 
     // Indexes.
     pub(crate) ready: OrdSet<PendingKey>,
@@ -164,6 +166,11 @@ impl Cluster {
         self.last_cycle
     }
 
+    /// What the log's acknowledgements mean, as declared last.
+    pub fn durability(&self) -> Option<&Arc<LogDurabilityDeclared>> {
+        self.durability.as_ref()
+    }
+
     /// How many allocations were void when they came.
     pub fn void_allocations(&self) -> u64 {
         self.void_allocations
@@ -177,7 +184,7 @@ impl Cluster {
         }
     }
 
-    /// Whether a run that has ended still holds something on this node.
+    /// Whether a run that has ended still holds something on this node, and somebody waits for it.
     pub fn is_completing(&self, node: &Node) -> bool {
         node.runs.iter().any(|run| self.runs.get(run).is_some_and(|run| run.end.is_some()))
     }

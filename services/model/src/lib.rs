@@ -22,7 +22,7 @@ pub use array::ArrayState;
 pub use cluster::{Cluster, PendingKey};
 pub use dependency::{DependencyState, Outcome, dependency_notation};
 pub use job::{Hold, Job};
-pub use node::{Node, NodeReason, Registration};
+pub use node::{Node, NodeReason, Registration, Silence};
 pub use run::{Run, RunEnd};
 pub use sanity::Violation;
 pub use snapshot::{REDUCER_VERSION, SnapshotError, read_snapshot, state_hash, write_snapshot};

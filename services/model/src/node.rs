@@ -38,6 +38,18 @@ pub struct NodeReason {
     pub at: UtcMicros,
 }
 
+/// What is known of a node whose agent is not heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Silence {
+    /// When it was heard last.
+    pub last_heard: UtcMicros,
+    /// Since when it counts as silent: the log's time.
+    pub noticed: UtcMicros,
+    /// Whether its runs have been given up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub timed_out: bool,
+}
+
 /// A node and what of it is given away.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Node {
@@ -55,6 +67,12 @@ pub struct Node {
     /// No longer configured; goes when its last run is released.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retired: bool,
+    /// Its agent is not heard: no new work, and what runs here goes on until it is given up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silence: Option<Silence>,
+    /// The log's time of the last commit that its agent has written.
+    #[serde(default)]
+    pub last_reported: UtcMicros,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Arc<NodeReason>>,
@@ -73,7 +91,12 @@ pub struct Node {
 impl Node {
     /// Whether the planner may start something here.
     pub fn is_schedulable(&self) -> bool {
-        self.registration.is_some() && !self.drain && !self.down && !self.retired
+        self.is_up() && !self.drain
+    }
+
+    /// Whether an agent serves it and nobody has set it down: what the log accepts an allocation for.
+    pub fn is_up(&self) -> bool {
+        self.registration.is_some() && self.silence.is_none() && !self.down && !self.retired
     }
 
     /// GPUs that can be given: those registered, else (never registered) none.
@@ -98,7 +121,7 @@ impl Node {
 
     /// Slurm's state without flags; `completing` says whether a run that has ended still holds something here.
     pub fn base_state(&self, completing: bool) -> NodeState {
-        if self.down {
+        if self.down || self.silence.is_some() {
             NodeState::Down
         } else if self.registration.is_none() {
             NodeState::Unknown

@@ -7,6 +7,8 @@ use daybook_schemas::{NodeName, RunId, Seq, UtcMicros};
 use imbl::OrdSet;
 use serde::{Deserialize, Serialize};
 
+use crate::job::Job;
+
 /// How a run's script ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunEnd {
@@ -41,6 +43,12 @@ pub struct Run {
     pub end: Option<RunEnd>,
     /// Nodes on which something is still held.
     pub held_on: OrdSet<NodeName>,
+    /// Of those, nodes that have been silent for too long: nobody waits for them any more.
+    #[serde(default, skip_serializing_if = "OrdSet::is_empty")]
+    pub given_up_on: OrdSet<NodeName>,
+    /// Its job as it was when it went on without this run: the job itself may be changed, started again or forgotten.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parted_from: Option<Arc<Job>>,
     /// What it is to do.
     pub wish: RunWish,
     /// Signals asked for, oldest first, at most [`crate::SIGNALS_MAX`].
@@ -49,6 +57,11 @@ pub struct Run {
 }
 
 impl Run {
+    /// Whether all that still holds something has been given up: its job has gone on without it.
+    pub fn is_given_up(&self) -> bool {
+        !self.held_on.is_empty() && self.held_on.is_subset(&self.given_up_on)
+    }
+
     /// When its limit ends it (without Slurm's grace); `None` where there is no limit.
     pub fn limit_end(&self) -> Option<UtcMicros> {
         match self.time_limit {

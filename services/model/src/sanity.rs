@@ -64,7 +64,14 @@ impl Cluster {
                 }
             }
             let job = self.jobs.get(&id.job);
-            if job.is_none_or(|job| job.run != Some(*id)) {
+            if run.is_given_up() {
+                if run.end.is_none()
+                    || run.parted_from.is_none()
+                    || job.is_some_and(|job| job.run == Some(*id))
+                {
+                    found.push(Violation(format!("run {id} is given up, but its job has not gone on")));
+                }
+            } else if job.is_none_or(|job| job.run != Some(*id)) {
                 found.push(Violation(format!("run {id} is not its job's present run")));
             }
             if run.end.is_none() && job.is_none_or(|job| job.state != JobState::Running) {

@@ -8,7 +8,7 @@ use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
 use daybook_schemas::canonical::{self, CanonicalError, Hasher};
-use daybook_schemas::events::ClusterConfigured;
+use daybook_schemas::events::{ClusterConfigured, LogDurabilityDeclared};
 use daybook_schemas::{JobId, Seq, UtcMicros};
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ use crate::cluster::Cluster;
 use crate::{ArrayState, Job, Node, Run};
 
 /// Goes up whenever the reducer makes another state of the same commits, or the snapshot's form changes.
-pub const REDUCER_VERSION: u32 = 1;
+pub const REDUCER_VERSION: u32 = 2;
 
 /// The longest line of a snapshot that is read, in bytes.
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -52,6 +52,7 @@ struct Scalars {
     expected_starts: Vec<(JobId, UtcMicros)>,
     last_cycle: Option<UtcMicros>,
     void_allocations: u64,
+    durability: Option<Arc<LogDurabilityDeclared>>,
 }
 
 /// Why a snapshot is of no use: it is thrown away, and the log is read instead.
@@ -105,6 +106,7 @@ pub fn write_snapshot(cluster: &Cluster, to: impl Write) -> Result<String, Snaps
         expected_starts: cluster.expected_starts.iter().map(|(job, start)| (*job, *start)).collect(),
         last_cycle: cluster.last_cycle,
         void_allocations: cluster.void_allocations,
+        durability: cluster.durability.clone(),
     })))?;
     cluster.nodes.values().try_for_each(|node| out.line(&Line::Node(node.clone())))?;
     cluster.jobs.values().try_for_each(|job| out.line(&Line::Job(job.clone())))?;
@@ -172,6 +174,7 @@ fn restore(cluster: &mut Cluster, line: Line) {
             cluster.expected_starts = scalars.expected_starts.into_iter().collect();
             cluster.last_cycle = scalars.last_cycle;
             cluster.void_allocations = scalars.void_allocations;
+            cluster.durability = scalars.durability;
         }
         Line::Node(node) => drop(cluster.nodes.insert(node.definition.name.clone(), node)),
         Line::Job(job) => drop(cluster.jobs.insert(job.id, job)),

@@ -5,6 +5,7 @@
 //!   of each partition get a protected start, and what is behind them starts only where it does not delay those.
 //! - [`Policy`]: what it decides by, with a hash that is recorded.
 //! - [`Planner`]: the thin loop around it: plans on the newest snapshot, appends, waits until it sees its own commit.
+//! - [`leases`]: what follows from the silence of nodes' agents.
 //! - [`replay`]: decides every recorded cycle again and compares.
 //!
 //! What fits on a node is `daybook_model::fit`'s arithmetic. Reasons: only changes are recorded, and `Priority` only
@@ -12,6 +13,7 @@
 
 mod cycle;
 mod ground;
+pub mod leases;
 mod plan;
 mod policy;
 mod queue;

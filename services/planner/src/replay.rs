@@ -152,7 +152,7 @@ fn fold(cluster: &mut Cluster, commit: &Commit) -> Result<(), ReplayError> {
 }
 
 fn recorded_cycle(commit: &Commit) -> Option<&PlannerCycle> {
-    commit.events.iter().find_map(|event| match &event.body {
+    commit.counted().find_map(|(_, event)| match &event.body {
         Body::PlannerCycle(cycle) => Some(cycle.as_ref()),
         _ => None,
     })
@@ -196,7 +196,7 @@ fn compare(before: &Cluster, commit: &Commit, recorded: &PlannerCycle) -> Option
         return difference(Part::Policy, recorded.policy_hash.clone(), cycle.policy_hash);
     }
     let decided = Events::of(cycle.to_events().into_iter().map(|event| event.body));
-    let found = Events::of(commit.events.iter().map(|event| event.body.clone()));
+    let found = Events::of(commit.counted().map(|(_, event)| event.body.clone()));
     if recorded.starts.iter().ne(cycle.starts.iter().map(|start| &start.run)) {
         let runs = |runs: &mut dyn Iterator<Item = String>| runs.collect::<Vec<_>>().join(" ");
         let text = runs(&mut recorded.starts.iter().map(|run| run.to_string()));

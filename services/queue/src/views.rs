@@ -166,20 +166,34 @@ pub(crate) fn expand(job: &Job, nodes: &[RunNode], pattern: Option<&str>) -> Opt
     Some(if path.starts_with('/') { path } else { format!("{}/{path}", spec.work_dir.trim_end_matches('/')) })
 }
 
+/// Why a node is down whose agent is not heard.
+const NOT_RESPONDING: &str = "Not responding";
+
 /// A node as it is.
 pub fn node_view(cluster: &Cluster, node: &Node) -> NodeView {
     let registration = node.registration.as_deref();
     let name = &node.definition.name;
+    // Slurm's controller gives this reason itself, where nobody has given another.
+    let silence = node.silence.filter(|_| node.reason.is_none());
     let partitions = cluster.configured().map_or(&[][..], |configured| &configured.partitions);
     NodeView {
         definition: (*node.definition).clone(),
         state: node.base_state(cluster.is_completing(node)),
         drain: node.drain,
-        not_responding: node.registration.is_none(),
-        reason: node.reason.as_ref().map(|reason| reason.text.clone()).unwrap_or_default(),
-        reason_set_by: node.reason.as_ref().map(|reason| reason.by.clone()),
+        not_responding: node.registration.is_none() || node.silence.is_some(),
+        reason: match &node.reason {
+            Some(reason) => reason.text.clone(),
+            None => silence.map(|_| NOT_RESPONDING.to_string()).unwrap_or_default(),
+        },
+        reason_set_by: match &node.reason {
+            Some(reason) => Some(reason.by.clone()),
+            None => silence.map(|_| "planner".to_string()),
+        },
         reason_uid: node.reason.as_ref().and_then(|reason| reason.uid),
-        reason_set_at: node.reason.as_ref().map(|reason| reason.at),
+        reason_set_at: match &node.reason {
+            Some(reason) => Some(reason.at),
+            None => silence.map(|silence| silence.noticed),
+        },
         allocated: ResourceCounts {
             cpus: node.cpus_allocated.len() as u32,
             memory: allocated_memory(cluster, node),

@@ -63,6 +63,14 @@ impl NatsServer {
         Ok(server)
     }
 
+    /// Starts a single server with a configuration that somebody else has written to `nats-server.conf` in `dir`, and that
+    /// names these ports.
+    pub fn start_configured(dir: &Path, port: u16, monitor_port: u16) -> io::Result<NatsServer> {
+        let mut server = NatsServer { dir: dir.to_path_buf(), port, monitor_port, child: None };
+        server.restart()?;
+        Ok(server)
+    }
+
     fn config_path(&self) -> PathBuf {
         self.dir.join("nats-server.conf")
     }
@@ -246,7 +254,7 @@ pub fn program() -> io::Result<PathBuf> {
 }
 
 /// Ports that nobody uses at the moment.
-fn free_ports<const N: usize>() -> io::Result<[u16; N]> {
+pub fn free_ports<const N: usize>() -> io::Result<[u16; N]> {
     let listeners: Vec<TcpListener> =
         (0..N).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<io::Result<_>>()?;
     let mut ports = [0; N];

@@ -71,7 +71,7 @@ impl Simulation {
             return Err(format!("job {job} is {} in the end", state.word()));
         }
         for run in self.witness.allocated.keys() {
-            if !self.witness.ended.contains_key(run) {
+            if !self.witness.ended.contains_key(run) && !self.witness.given_up.contains(run) {
                 return Err(format!("run {run} has no end in the log"));
             }
         }

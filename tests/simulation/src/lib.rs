@@ -18,6 +18,7 @@ mod clients;
 mod clock;
 #[cfg(test)]
 mod kept;
+mod listening;
 mod machine;
 mod network;
 mod processes;

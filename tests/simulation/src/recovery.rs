@@ -85,6 +85,7 @@ impl Simulation {
                 steps += 1;
             }
         }
+        moved |= self.listen().await;
         self.settle().await?;
         Ok(moved || !self.network.on_their_way().is_empty())
     }

@@ -61,6 +61,7 @@ pub fn cluster(choice: &mut Choice) -> ClusterConfigured {
             memory_is_consumed: choice.chance(50),
             enforce_partition_limits: choice.chance(50),
             job_requeue: true,
+            node_timeout: Seconds(u64::from(choice.pick(&[0, 20, 60, 300]).unwrap_or(60u32))),
             over_time_limit_minutes: 0,
             backfill_reservations: choice.between(1, 3),
             planner_jobs_max: 1000,

@@ -7,6 +7,7 @@ use daybook_log::clock::Clock;
 use daybook_log::memory::MemoryLog;
 use daybook_log::{Append, EventLog};
 use daybook_model::Cluster;
+use daybook_planner::leases::Leases;
 use daybook_schemas::node::NodeDefinition;
 use daybook_schemas::{Actor, Draft, Event, Seq, Stream, Subject};
 use tempfile::TempDir;
@@ -24,7 +25,7 @@ use crate::processes::{
 use crate::scenario::cluster;
 use crate::trace::Trace;
 use crate::witness::Witness;
-use crate::{Broken, Options, Summary};
+use crate::{Broken, Options, Summary, listening};
 
 /// How long a step takes in simulated time, until nothing moves any more.
 const STEP: Duration = Duration::from_millis(1);
@@ -49,6 +50,8 @@ pub(crate) struct Simulation {
     /// In some of the runs: its database takes longer than all the rest.
     pub(crate) has_ledger: bool,
     pub(crate) ledger: Option<LedgerProcess>,
+    /// What the planner has heard of the agents.
+    pub(crate) leases: Leases,
     pub(crate) clients: Clients,
     pub(crate) witness: Witness,
     /// What a process that starts with a snapshot starts with.
@@ -85,6 +88,7 @@ impl Simulation {
             dispatch: None,
             has_ledger,
             ledger: None,
+            leases: listening::leases(),
             clients: Clients::default(),
             witness: Witness::new(),
             snapshot: Cluster::new(),

@@ -28,6 +28,7 @@ enum Step {
     HandOrders,
     MoveAgent,
     EndScripts,
+    Listen,
     Wait,
     TakeSnapshot,
     StartGateway,
@@ -105,6 +106,7 @@ impl Simulation {
             (12, Step::HandOrders),
             (20, Step::MoveAgent),
             (8, Step::EndScripts),
+            (8, Step::Listen),
             (10, Step::Wait),
             (1, Step::TakeSnapshot),
             (if has_gateway { second } else { 10 }, Step::StartGateway),
@@ -154,6 +156,9 @@ impl Simulation {
             }
             Step::EndScripts => {
                 self.end_scripts();
+            }
+            Step::Listen => {
+                self.listen().await;
             }
             Step::Wait => {
                 let seconds =

@@ -36,6 +36,8 @@ pub struct Witness {
     pub allocated: BTreeMap<RunId, Vec<RunNode>>,
     /// Ends of runs.
     pub ended: BTreeMap<RunId, Told>,
+    /// Runs that ended because their node was silent for too long; the node may tell another end later.
+    pub given_up: BTreeSet<RunId>,
     /// The last state of every job record that there ever was; `None`: it came to its end and was forgotten at once.
     pub states: BTreeMap<JobId, Option<JobState>>,
     events: BTreeSet<Arc<str>>,
@@ -87,6 +89,12 @@ impl Witness {
             Body::RunAllocated(data) => self.judge_allocation(commit, data),
             Body::RunEnded(data) => self.note_end(commit, data.run, data.cause),
             Body::RunLost(data) => self.note_end(commit, data.run, EndCause::Lost),
+            Body::NodeTimedOut(data) => {
+                let runs = self.cluster.runs().values();
+                let runs = runs.filter(|run| run.given_up_on.contains(&data.node));
+                self.given_up.extend(runs.map(|run| run.id));
+                Ok(())
+            }
             Body::RunNodeReleased(data) => {
                 self.holders.retain(|(node, ..), run| *node != data.node || *run != data.run);
                 Ok(())
@@ -158,7 +166,11 @@ impl Witness {
             let now = self.cluster.jobs().get(id);
             if now.is_none() && !before.is_ended() {
                 // Its node told so late of its end that it need not be remembered.
-                let ends_it = |event: &Event| ended_run(event).is_some_and(|run| run.job == *id);
+                let given_up = || self.given_up.iter().any(|run| run.job == *id);
+                let ends_it = |event: &Event| match &event.body {
+                    Body::NodeTimedOut(_) => given_up(),
+                    _ => ended_run(event).is_some_and(|run| run.job == *id),
+                };
                 if !commit.events.iter().any(ends_it) {
                     return Err(format!("job {id} is forgotten as {}", before.word()));
                 }

@@ -30,9 +30,9 @@ pub fn of(role: Role, name: &str, names: &Names) -> Permissions {
     }
 }
 
-/// The whole JetStream API, and messages of its own only in the name of the administration.
+/// The whole JetStream API, and every writer's messages: a log is copied with this key.
 fn admin(names: &Names) -> Permissions {
-    let mut publish = writers(&["admin"], names);
+    let mut publish = writers(&[">"], names);
     publish.push("$JS.API.>".to_string());
     publish.push(format!("$O.{}.>", names.bucket()));
     Permissions { publish, subscribe: vec!["_INBOX.>".to_string()], answer: false }

@@ -1,5 +1,6 @@
 use daybook_schemas::events::{
-    ClusterConfigured, ConfigurationSource, LogVersionBarrier, NodeRegistered, NodeUpdated,
+    ClusterConfigured, ConfigurationSource, LogDurabilityDeclared, LogSync, LogVersionBarrier, NodeLeaseLost,
+    NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated,
 };
 use daybook_schemas::job::{MemoryRequest, TimeLimit};
 use daybook_schemas::node::{
@@ -7,6 +8,8 @@ use daybook_schemas::node::{
     PartitionState,
 };
 use daybook_schemas::{BlobHash, Body, Mebibytes, NodeName, Seconds, Subject};
+
+use super::instant;
 
 pub fn configured() -> (Subject, Body, Body) {
     let full = ClusterConfigured {
@@ -47,6 +50,7 @@ fn plain_parameters() -> ClusterParameters {
         memory_is_consumed: true,
         enforce_partition_limits: false,
         job_requeue: true,
+        node_timeout: Seconds(300),
         over_time_limit_minutes: 0,
         backfill_reservations: 1,
         planner_jobs_max: 1000,
@@ -145,6 +149,38 @@ pub fn version_barrier() -> (Subject, Body, Body) {
     let full = LogVersionBarrier { format_version: 2, reason: "runs are measured in slices".to_string() };
     let minimal = LogVersionBarrier { format_version: 1, reason: String::new() };
     (Subject::Admin, full.into(), minimal.into())
+}
+
+pub fn durability_declared() -> (Subject, Body, Body) {
+    let full = LogDurabilityDeclared {
+        backend: "nats".to_string(),
+        sync: LogSync::Always,
+        replicas: 3,
+        server_version: Some("2.12.1".to_string()),
+    };
+    let minimal = LogDurabilityDeclared {
+        backend: "embedded".to_string(),
+        sync: LogSync::Always,
+        replicas: 1,
+        server_version: None,
+    };
+    (Subject::Admin, full.into(), minimal.into())
+}
+
+pub fn node_lease_lost() -> (Subject, Body, Body) {
+    let lost = NodeLeaseLost { node: NodeName::from("gpu01"), last_heard: instant(-10) };
+    (Subject::Plan, lost.clone().into(), lost.into())
+}
+
+pub fn node_lease_regained() -> (Subject, Body, Body) {
+    let regained = NodeLeaseRegained { node: NodeName::from("gpu01") };
+    (Subject::Plan, regained.clone().into(), regained.into())
+}
+
+pub fn node_timed_out() -> (Subject, Body, Body) {
+    let gone =
+        NodeTimedOut { node: NodeName::from("gpu01"), last_evidence: instant(-300), waited: Seconds(300) };
+    (Subject::Plan, gone.clone().into(), gone.into())
 }
 
 pub fn node_registered() -> (Subject, Body, Body) {

@@ -24,7 +24,11 @@ pub fn all() -> Vec<Sample> {
 pub fn of(type_name: &'static str) -> Sample {
     let (subject, full, minimal) = match type_name {
         "cluster.configured.v1" => cluster::configured(),
+        "log.durability_declared.v1" => cluster::durability_declared(),
         "log.version_barrier.v1" => cluster::version_barrier(),
+        "node.lease_lost.v1" => cluster::node_lease_lost(),
+        "node.lease_regained.v1" => cluster::node_lease_regained(),
+        "node.timed_out.v1" => cluster::node_timed_out(),
         "node.registered.v1" => cluster::node_registered(),
         "node.updated.v1" => cluster::node_updated(),
         "job.submitted.v1" => job::submitted(),
@@ -51,8 +55,12 @@ pub fn instant(seconds: i64) -> UtcMicros {
 }
 
 fn full_commit(subject: Subject, body: Body) -> Commit {
-    let actor =
-        Actor { name: "alice".to_string(), uid: Some(1001), authentication: Authentication::PeerCredentials };
+    let actor = Actor {
+        name: "alice".to_string(),
+        uid: Some(1001),
+        authentication: Authentication::RelayedPeerCredentials,
+        via: Some("login1".to_string()),
+    };
     let event = Event {
         id: EventId::from("request/6f1a/0"),
         source: "gateway".to_string(),

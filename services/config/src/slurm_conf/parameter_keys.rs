@@ -225,7 +225,7 @@ pub(crate) const PARAMETERS: &[Key] = &[
     not_needed("SlurmdPort", "Slurm's node daemon"),
     supported("SlurmdSpoolDir", "where agents keep runs; %n is the node's name, %h the machine's"),
     not_needed("SlurmdSyslogDebug", "logging of Slurm's daemons"),
-    not_needed("SlurmdTimeout", "Slurm's node daemon"),
+    supported("SlurmdTimeout", "seconds that a silent node's runs are waited for, to 65533; 0: for ever"),
     not_needed("SlurmdUser", "Slurm's node daemon"),
     not_needed("SlurmSchedLogFile", "logging of Slurm's daemons"),
     not_needed("SlurmSchedLogLevel", "logging of Slurm's daemons"),

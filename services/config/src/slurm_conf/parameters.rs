@@ -51,6 +51,7 @@ pub(crate) fn defaults() -> ClusterParameters {
         memory_is_consumed: true,
         enforce_partition_limits: false,
         job_requeue: true,
+        node_timeout: Seconds(300),
         over_time_limit_minutes: 0,
         backfill_reservations: 1,
         planner_jobs_max: PLANNER_JOBS_MAX,
@@ -101,6 +102,9 @@ fn numbers(conf: &SlurmConf, cluster: &mut ClusterParameters, findings: &mut Fin
     }
     if let Some(seconds) = number("MinJobAge", 0, u32::MAX - 1) {
         cluster.min_job_age = if seconds == 0 { ALWAYS } else { Seconds(seconds.into()) };
+    }
+    if let Some(seconds) = number("SlurmdTimeout", 0, SIXTEEN_BITS_MAX) {
+        cluster.node_timeout = Seconds(seconds.into());
     }
     if let Some(size) = number("MaxArraySize", 0, 4_000_001) {
         cluster.max_array_size = size;

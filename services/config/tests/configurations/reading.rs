@@ -121,6 +121,9 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
             memory_is_consumed: true,
             enforce_partition_limits: false,
             job_requeue: true,
+            node_timeout: Seconds(
+                300,
+            ),
             over_time_limit_minutes: 0,
             backfill_reservations: 1,
             planner_jobs_max: 10000,

@@ -44,7 +44,7 @@ pub(crate) fn post(posting: &mut Posting<'_>, commit: &Commit) -> Result<(), Led
     let before = posting.cursor.time;
     let now = commit.time.max(before);
     posting.cursor = Cursor { seq: commit.seq, time: now };
-    for (index, event) in commit.events.iter().enumerate() {
+    for (index, event) in commit.counted() {
         let index = u32::try_from(index).map_err(|_| refuse("it has too many events".to_string()))?;
         let place = Place { seq: commit.seq, index, now, before, event };
         post_event(posting, place)?;
@@ -56,6 +56,9 @@ fn post_event(posting: &mut Posting<'_>, place: Place<'_>) -> Result<(), LedgerE
     match &place.event.body {
         Body::ClusterConfigured(data) => node::configured(posting, place, data),
         Body::NodeRegistered(data) => node::registered(posting, place, data),
+        Body::NodeLeaseLost(data) => node::lease_lost(posting, place, data),
+        Body::NodeLeaseRegained(data) => node::lease_regained(posting, place, &data.node),
+        Body::NodeTimedOut(data) => node::timed_out(posting, place, data),
         Body::NodeUpdated(data) => node::updated(posting, place, data),
         Body::JobSubmitted(data) => job::submitted(posting, place, data),
         Body::JobUpdated(data) => job::updated(posting, place, data),
@@ -77,7 +80,7 @@ fn post_event(posting: &mut Posting<'_>, place: Place<'_>) -> Result<(), LedgerE
                 data.format_version, data.reason
             ),
         }),
-        Body::LogVersionBarrier(_) => Ok(()),
+        Body::LogVersionBarrier(_) | Body::LogDurabilityDeclared(_) => Ok(()),
     }
 }
 

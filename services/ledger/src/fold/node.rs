@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
 
 use daybook_schemas::api::CapacityClass;
-use daybook_schemas::events::{ClusterConfigured, NodeRegistered, NodeUpdated};
+use daybook_schemas::events::{ClusterConfigured, NodeLeaseLost, NodeRegistered, NodeTimedOut, NodeUpdated};
 use daybook_schemas::node::{GpuDevice, NodeDefinition, NodeUpdateState};
-use daybook_schemas::{GpuUuid, Mebibytes, NodeName};
+use daybook_schemas::{GpuUuid, Mebibytes, NodeName, RunId};
 
-use super::{Place, physical};
+use super::{Place, physical, run};
 use crate::error::LedgerError;
 use crate::keys;
 use crate::posting::Posting;
@@ -28,10 +28,26 @@ pub(super) fn configured(
             note(posting, place, &name, NodeAct::Removed, None)?;
         }
         node.leaving = true;
+        forget_given_up(posting, &name, &mut node)?;
         node.gpus.values_mut().for_each(|gpu| gpu.leaving = true);
         physical::settle(posting, place.seq, &name, node, place.now.seconds())?;
     }
     named.values().try_for_each(|definition| define(posting, place, definition))
+}
+
+/// What has been given up on a node goes with it: nobody will ever say that it is over.
+fn forget_given_up(
+    posting: &mut Posting<'_>,
+    name: &NodeName,
+    node: &mut NodeRow,
+) -> Result<(), LedgerError> {
+    let given_up: Vec<RunId> =
+        node.shares.iter().filter(|(_, share)| share.given_up).map(|(run, _)| *run).collect();
+    for id in given_up {
+        node.shares.remove(&id);
+        run::let_go(posting, id, name)?;
+    }
+    Ok(())
 }
 
 fn define(
@@ -57,6 +73,7 @@ fn define(
         registered_gpus: None,
         drain: is(NodeUpdateState::Drain),
         down: is(NodeUpdateState::Down),
+        silent: false,
         leaving: false,
         shares: BTreeMap::new(),
         gpus: BTreeMap::new(),
@@ -84,6 +101,7 @@ pub(super) fn registered(
     let at = place.now.seconds();
     let Some(mut node) = posting.take::<NodeRow>(&data.node)? else { return Ok(()) };
     node.registered_gpus = Some(by_uuid(&data.gpus));
+    node.silent = false;
     if !node.leaving {
         physical::renumber(posting, place.seq, &data.node, &mut node, at)?;
     }
@@ -109,6 +127,45 @@ pub(super) fn updated(
     }
     let act = data.state.map_or(NodeAct::Reason, NodeAct::Set);
     note(posting, place, &data.node, act, data.reason.clone())
+}
+
+/// From the last sign of it on the node is down.
+pub(super) fn lease_lost(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    data: &NodeLeaseLost,
+) -> Result<(), LedgerError> {
+    let Some(mut node) = posting.take::<NodeRow>(&data.node)? else { return Ok(()) };
+    let is_new = node.registered_gpus.is_some() && !node.silent;
+    node.silent |= is_new;
+    let at = data.last_heard.min(place.now).seconds();
+    physical::settle(posting, place.seq, &data.node, node, at)?;
+    if is_new { note(posting, place, &data.node, NodeAct::LeaseLost, None) } else { Ok(()) }
+}
+
+pub(super) fn lease_regained(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    name: &NodeName,
+) -> Result<(), LedgerError> {
+    let Some(mut node) = posting.take::<NodeRow>(name)? else { return Ok(()) };
+    let was_silent = std::mem::take(&mut node.silent);
+    physical::settle(posting, place.seq, name, node, place.now.seconds())?;
+    if was_silent { note(posting, place, name, NodeAct::LeaseRegained, None) } else { Ok(()) }
+}
+
+/// The runs of a node that has been silent for too long end at its last sign, and its books go on without them.
+pub(super) fn timed_out(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    data: &NodeTimedOut,
+) -> Result<(), LedgerError> {
+    let Some(node) = posting.get::<NodeRow>(&data.node)?.filter(|node| node.silent) else { return Ok(()) };
+    let runs: Vec<RunId> = node.booked_shares().map(|(run, _)| *run).collect();
+    for id in runs {
+        run::give_up(posting, place, id, data)?;
+    }
+    note(posting, place, &data.node, NodeAct::TimedOut, None)
 }
 
 fn by_uuid(gpus: &[GpuDevice]) -> BTreeMap<GpuUuid, u32> {

@@ -34,6 +34,7 @@ pub(super) fn allocate(
             memory: Mebibytes(0),
             gpus: Default::default(),
             from: at,
+            given_up: false,
         });
         for cpu in given.cpus.iter() {
             share.cpus.insert(cpu);
@@ -56,15 +57,47 @@ pub(super) fn release(
 ) -> Result<i64, LedgerError> {
     let Some(mut node) = posting.take::<NodeRow>(name)? else { return Ok(at.seconds()) };
     let at = at.seconds().max(node.boundary);
-    if let Some(share) = node.shares.remove(&run)
-        && at > share.from
-    {
-        let cpus = count(&share.cpus);
-        let row = ShareInterval { to: at, cpus, memory: share.memory };
-        posting.append(SHARE_INTERVALS, &keys::share(name, share.from, run), &row)?;
+    match node.shares.remove(&run) {
+        // The books have gone on without it.
+        Some(share) if share.given_up => posting.put(name, node)?,
+        share => {
+            close_share(posting, name, run, share.as_ref(), at)?;
+            settle(posting, place.seq, name, node, at)?;
+        }
     }
+    Ok(at)
+}
+
+/// Goes on without what a run holds of a node that has been silent for too long; from which second on. It still counts as
+/// taken where allocations are judged.
+pub(super) fn give_up(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    run: RunId,
+    name: &NodeName,
+    at: UtcMicros,
+) -> Result<i64, LedgerError> {
+    let Some(mut node) = posting.take::<NodeRow>(name)? else { return Ok(at.seconds()) };
+    let at = at.seconds().max(node.boundary);
+    let share = node.shares.get_mut(&run).filter(|share| !share.given_up).map(|share| {
+        share.given_up = true;
+        share.clone()
+    });
+    close_share(posting, name, run, share.as_ref(), at)?;
     settle(posting, place.seq, name, node, at)?;
     Ok(at)
+}
+
+fn close_share(
+    posting: &mut Posting<'_>,
+    name: &NodeName,
+    run: RunId,
+    share: Option<&Share>,
+    at: i64,
+) -> Result<(), LedgerError> {
+    let Some(share) = share.filter(|share| at > share.from) else { return Ok(()) };
+    let row = ShareInterval { to: at, cpus: count(&share.cpus), memory: share.memory };
+    posting.append(SHARE_INTERVALS, &keys::share(name, share.from, run), &row)
 }
 
 /// A node that a configuration names for the first time; its books begin at `at`.
@@ -124,7 +157,7 @@ pub(super) fn settle(
         settle_gpu(posting, seq, name, &mut node, &uuid, at)?;
     }
     let open = open_cpus(&node, at, seq);
-    let gone = node.leaving && node.shares.is_empty();
+    let gone = node.leaving && node.booked_shares().next().is_none();
     if gone || !same_cpus(&open, &node.open) {
         close_cpus(posting, seq, name, &node.open, at)?;
         node.open = open;
@@ -208,8 +241,10 @@ fn close_cpus(
 /// What a node's CPUs and memory are from `at` on. A node that leaves has only what its runs still hold; one that was
 /// configured smaller than what is held has that much.
 fn open_cpus(node: &NodeRow, at: i64, seq: Seq) -> OpenCpus {
-    let cpus_allocated = node.shares.values().fold(0u32, |sum, share| sum.saturating_add(count(&share.cpus)));
-    let memory_allocated = node.shares.values().fold(0u64, |sum, share| sum.saturating_add(share.memory.0));
+    let cpus_allocated =
+        node.booked_shares().fold(0u32, |sum, (_, share)| sum.saturating_add(count(&share.cpus)));
+    let memory_allocated =
+        node.booked_shares().fold(0u64, |sum, (_, share)| sum.saturating_add(share.memory.0));
     let (cpus, memory) = if node.leaving { (0, 0) } else { (node.cpus, node.memory.0) };
     OpenCpus {
         from: at,

@@ -1,7 +1,7 @@
-use daybook_schemas::events::{RunAllocated, RunEnded, RunLost, RunNodeReleased, RunStarted};
+use daybook_schemas::events::{NodeTimedOut, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunStarted};
 use daybook_schemas::job::JobState;
 use daybook_schemas::run::{EndCause, ExitStatus, ProcessUsage};
-use daybook_schemas::{RunId, UtcMicros};
+use daybook_schemas::{NodeName, RunId, UtcMicros};
 
 use super::{Place, arrays, job, physical, validity};
 use crate::error::LedgerError;
@@ -70,6 +70,7 @@ pub(super) fn allocated(
         started: None,
         ended: None,
         held_on: data.nodes.iter().map(|share| share.node.clone()).collect(),
+        given_up_on: Default::default(),
     };
     posting.put(&data.run, run)
 }
@@ -90,9 +91,11 @@ pub(super) fn started(
     place: Place<'_>,
     data: &RunStarted,
 ) -> Result<(), LedgerError> {
-    let Some(run) =
-        posting.get::<RunRow>(&data.run)?.filter(|run| run.started.is_none() && run.ended.is_none())
-    else {
+    let is_fresh = |run: &&RunRow| {
+        let goes_on = run.ended.is_none() || run.given_up_on.contains(&data.node);
+        run.started.is_none() && goes_on && run.held_on.contains(&data.node)
+    };
+    let Some(run) = posting.get::<RunRow>(&data.run)?.filter(is_fresh) else {
         return Ok(());
     };
     let at = place.event.time.clamp(run.allocated, place.now.max(run.allocated));
@@ -106,13 +109,112 @@ pub(super) fn started(
 }
 
 pub(super) fn ended(posting: &mut Posting<'_>, place: Place<'_>, data: &RunEnded) -> Result<(), LedgerError> {
-    let end = End { at: place.event.time, cause: data.cause, exit: data.exit, usage: data.usage };
-    end_run(posting, place, data.run, end)
+    let end =
+        End { at: place.event.time, cause: data.cause, exit: data.exit, usage: data.usage, is_bound: false };
+    end_run_of(posting, place, data.run, &data.node, end)
 }
 
 pub(super) fn lost(posting: &mut Posting<'_>, place: Place<'_>, data: &RunLost) -> Result<(), LedgerError> {
-    let end = End { at: data.last_evidence, cause: EndCause::Lost, exit: ExitStatus::default(), usage: None };
-    end_run(posting, place, data.run, end)
+    let end = End::lost(data.last_evidence);
+    end_run_of(posting, place, data.run, &data.node, end)
+}
+
+/// Ends a run as one of its nodes says. A node speaks of the runs that it holds, and of no others.
+fn end_run_of(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    id: RunId,
+    node: &NodeName,
+    end: End,
+) -> Result<(), LedgerError> {
+    let Some(run) = posting.get::<RunRow>(&id)?.filter(|run| run.held_on.contains(node)) else {
+        return Ok(());
+    };
+    match run.given_up_on.contains(node) {
+        true => correct(posting, place, id, end),
+        false => end_run(posting, place, id, end),
+    }
+}
+
+/// Ends a run, if it has not ended, at the last sign of a node that has been silent for too long, and lets the books of
+/// that node go on without it.
+pub(super) fn give_up(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    id: RunId,
+    data: &NodeTimedOut,
+) -> Result<(), LedgerError> {
+    let end = End {
+        at: data.last_evidence,
+        cause: EndCause::NodeFailed,
+        exit: ExitStatus::default(),
+        usage: None,
+        is_bound: true,
+    };
+    end_run(posting, place, id, end)?;
+    let Some(run) = posting.get::<RunRow>(&id)?.cloned() else { return Ok(()) };
+    let at = data.last_evidence.max(run.ended.unwrap_or(data.last_evidence));
+    let to = physical::give_up(posting, place, id, &data.node, at)?;
+    close_shares(posting, place, id, &run, (&data.node, to))?;
+    posting.edit(&id, |run: &mut RunRow| run.given_up_on.insert(data.node.clone()))?;
+    Ok(())
+}
+
+/// What the node itself says of a run that was given up. The state stays: others have acted on it. The end, the exit code
+/// and what was used are facts, and are put right.
+fn correct(posting: &mut Posting<'_>, place: Place<'_>, id: RunId, end: End) -> Result<(), LedgerError> {
+    let Some(run) = posting.get::<RunRow>(&id)?.cloned() else { return Ok(()) };
+    let floor = run.started.unwrap_or(run.allocated);
+    let at = end.at.clamp(floor, place.now.max(floor));
+    let key = RecordKey { job: id.job, attempt: run.attempt };
+    posting.edit(&key, |record: &mut RecordRow| {
+        if !record.end_is_bound {
+            return;
+        }
+        record.ended = Some(at);
+        record.end_is_bound = end.is_bound;
+        record.end_is_corrected = true;
+        record.exit = end.exit;
+        record.usage = end.usage;
+        record.batch = batch_end(&end, floor, record.batch.is_some());
+        let unseen = record.shares.iter().filter(|share| run.given_up_on.contains(&share.node));
+        record.gpu_seconds_unseen = unseen.fold(0, |sum, share| {
+            let seconds = at.seconds().saturating_sub(share.to.unwrap_or(share.from));
+            let seconds = u64::try_from(seconds).unwrap_or(0);
+            sum.saturating_add(seconds.saturating_mul(share.gpus.len() as u64))
+        });
+        record.rests_on(place.seq);
+    })?;
+    Ok(())
+}
+
+/// Notes in a run's record until when it had a node.
+fn close_shares(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    id: RunId,
+    run: &RunRow,
+    (node, to): (&NodeName, i64),
+) -> Result<(), LedgerError> {
+    posting.edit(&RecordKey { job: id.job, attempt: run.attempt }, |record: &mut RecordRow| {
+        for share in record.shares.iter_mut().filter(|share| share.node == *node && share.to.is_none()) {
+            share.to = Some(to);
+        }
+        record.rests_on(place.seq);
+    })?;
+    Ok(())
+}
+
+/// A node holds nothing of a run any more.
+pub(super) fn let_go(posting: &mut Posting<'_>, id: RunId, node: &NodeName) -> Result<(), LedgerError> {
+    let is_over = posting.edit(&id, |run: &mut RunRow| {
+        run.held_on.remove(node);
+        run.held_on.is_empty()
+    })?;
+    if is_over == Some(true) {
+        posting.take::<RunRow>(&id)?;
+    }
+    Ok(())
 }
 
 /// How a run ended.
@@ -121,6 +223,21 @@ struct End {
     cause: EndCause,
     exit: ExitStatus,
     usage: Option<ProcessUsage>,
+    /// The last evidence stands for an end that nobody saw.
+    is_bound: bool,
+}
+
+impl End {
+    /// Nobody saw it.
+    fn lost(last_evidence: UtcMicros) -> End {
+        End {
+            at: last_evidence,
+            cause: EndCause::Lost,
+            exit: ExitStatus::default(),
+            usage: None,
+            is_bound: true,
+        }
+    }
 }
 
 /// The first end of a run counts; a later one, or one of a run that is not known, has been overtaken.
@@ -138,7 +255,7 @@ fn end_run(posting: &mut Posting<'_>, place: Place<'_>, id: RunId, end: End) -> 
     posting.edit(&RecordKey { job: id.job, attempt: run.attempt }, |record: &mut RecordRow| {
         record.state = state;
         record.ended = Some(at);
-        record.end_is_bound = end.cause == EndCause::Lost;
+        record.end_is_bound = end.is_bound;
         record.exit = exit;
         record.usage = end.usage;
         record.cancelled_by = record.cancelled_by.filter(|_| state == JobState::Cancelled);
@@ -211,24 +328,11 @@ pub(super) fn node_released(
     };
     if run.ended.is_none() {
         // A node let go of a run of which no end was told: the end lies where the node says so.
-        let end = End { at: place.now, cause: EndCause::Lost, exit: ExitStatus::default(), usage: None };
-        end_run(posting, place, data.run, end)?;
+        end_run(posting, place, data.run, End::lost(place.now))?;
     }
     let ended = posting.get::<RunRow>(&data.run)?.and_then(|run| run.ended).unwrap_or(place.now);
     let at = place.event.time.clamp(ended, place.now.max(ended));
     let to = physical::release(posting, place, data.run, &data.node, at)?;
-    posting.edit(&RecordKey { job: data.run.job, attempt: run.attempt }, |record: &mut RecordRow| {
-        for share in record.shares.iter_mut().filter(|share| share.node == data.node) {
-            share.to = Some(to);
-        }
-        record.rests_on(place.seq);
-    })?;
-    let left = posting.edit(&data.run, |run: &mut RunRow| {
-        run.held_on.remove(&data.node);
-        run.held_on.is_empty()
-    })?;
-    if left == Some(true) {
-        posting.take::<RunRow>(&data.run)?;
-    }
-    Ok(())
+    close_shares(posting, place, data.run, &run, (&data.node, to))?;
+    let_go(posting, data.run, &data.node)
 }

@@ -67,7 +67,7 @@ fn job_waits(posting: &mut Posting<'_>, data: &RunAllocated) -> Result<Option<St
         return Ok(Some(format!("the next start of job {id} is {}, not {}", job.starts, data.run.start)));
     }
     if let Some(run) = job.run
-        && posting.get::<RunRow>(&run)?.is_some()
+        && posting.get::<RunRow>(&run)?.is_some_and(|run| !run.is_given_up())
     {
         return Ok(Some(format!("run {run} still holds something")));
     }
@@ -77,6 +77,9 @@ fn job_waits(posting: &mut Posting<'_>, data: &RunAllocated) -> Result<Option<St
 fn node_has_room(node: Option<&NodeRow>, share: &RunNode) -> Option<String> {
     let Some(node) = node else { return Some("is not configured".to_string()) };
     let Some(found) = &node.registered_gpus else { return Some("has never registered".to_string()) };
+    if node.silent {
+        return Some("does not respond".to_string());
+    }
     if node.down {
         return Some("is down".to_string());
     }

@@ -71,6 +71,12 @@ pub enum NodeAct {
     Set(NodeUpdateState),
     /// Somebody changed only the reason.
     Reason,
+    /// Its agent is not heard.
+    LeaseLost,
+    /// Its agent is heard again.
+    LeaseRegained,
+    /// It has been silent for too long: its runs have been given up.
+    TimedOut,
 }
 
 /// A line of a node's history: what happened, when, and who did it.

@@ -21,6 +21,9 @@ pub(crate) struct NodeRow {
     pub(crate) registered_gpus: Option<BTreeMap<GpuUuid, u32>>,
     pub(crate) drain: bool,
     pub(crate) down: bool,
+    /// Its agent is not heard.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) silent: bool,
     /// No longer configured; goes with its last run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) leaving: bool,
@@ -42,6 +45,10 @@ pub(crate) struct Share {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) gpus: BTreeSet<GpuUuid>,
     pub(crate) from: i64,
+    /// The node has been silent for too long: its books go on without this, and only the node can say that nothing of the
+    /// run is there any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) given_up: bool,
 }
 
 /// The open interval of a GPU.
@@ -76,7 +83,7 @@ pub(crate) struct OpenCpus {
 impl NodeRow {
     /// What the node's unallocated CPUs and memory are.
     pub(crate) fn class(&self) -> CapacityClass {
-        if self.down {
+        if self.down || self.silent {
             CapacityClass::Down
         } else if self.registered_gpus.is_none() {
             CapacityClass::Unknown
@@ -106,9 +113,14 @@ impl NodeRow {
         named
     }
 
+    /// What runs hold here in the books, by run.
+    pub(crate) fn booked_shares(&self) -> impl Iterator<Item = (&RunId, &Share)> {
+        self.shares.iter().filter(|(_, share)| !share.given_up)
+    }
+
     /// The run that holds a GPU.
     pub(crate) fn holder(&self, uuid: &GpuUuid) -> Option<RunId> {
-        self.shares.iter().find(|(_, share)| share.gpus.contains(uuid)).map(|(run, _)| *run)
+        self.booked_shares().find(|(_, share)| share.gpus.contains(uuid)).map(|(run, _)| *run)
     }
 }
 

@@ -118,6 +118,12 @@ pub(crate) struct RecordRow {
     pub(crate) ended: Option<UtcMicros>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) end_is_bound: bool,
+    /// The end was a bound until the node told the true one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) end_is_corrected: bool,
+    /// GPU seconds from where the books went on without the run to its true end.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) gpu_seconds_unseen: u64,
     pub(crate) exit: ExitStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) batch: Option<BatchStep>,
@@ -151,6 +157,8 @@ impl RecordRow {
             started: None,
             ended: None,
             end_is_bound: false,
+            end_is_corrected: false,
+            gpu_seconds_unseen: 0,
             exit: ExitStatus::default(),
             batch: None,
             cancelled_by: None,
@@ -198,4 +206,8 @@ impl Row for RecordRow {
     fn key(key: &RecordKey) -> Vec<u8> {
         keys::record(*key).to_vec()
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

@@ -18,6 +18,16 @@ pub(crate) struct RunRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended: Option<UtcMicros>,
     pub(crate) held_on: BTreeSet<NodeName>,
+    /// Of those, nodes that have been silent for too long.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) given_up_on: BTreeSet<NodeName>,
+}
+
+impl RunRow {
+    /// Whether all that still holds something has been given up.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.held_on.is_subset(&self.given_up_on)
+    }
 }
 
 impl Row for RunRow {

@@ -109,6 +109,7 @@ pub fn configuration(nodes: Vec<NodeDefinition>) -> ClusterConfigured {
             memory_is_consumed: true,
             enforce_partition_limits: false,
             job_requeue: true,
+            node_timeout: Seconds(300),
             over_time_limit_minutes: 0,
             backfill_reservations: 1,
             planner_jobs_max: 1000,
@@ -240,6 +241,7 @@ impl Story {
                     name: "root".into(),
                     uid: Some(0),
                     authentication: Authentication::PeerCredentials,
+                    via: None,
                 },
                 cause: None,
                 body,
@@ -264,6 +266,19 @@ impl Story {
 
     pub fn set_node(&mut self, name: &str, state: NodeUpdateState) -> &mut Story {
         self.add(NodeUpdated { node: name.into(), state: Some(state), reason: Some("why".into()) })
+    }
+
+    pub fn lease_lost(&mut self, name: &str, last_heard: f64) -> &mut Story {
+        self.add(NodeLeaseLost { node: name.into(), last_heard: at(last_heard) })
+    }
+
+    pub fn timed_out(&mut self, name: &str, last_evidence: f64) -> &mut Story {
+        let last_evidence = at(last_evidence);
+        self.add(NodeTimedOut { node: name.into(), last_evidence, waited: Seconds(300) })
+    }
+
+    pub fn lease_regained(&mut self, name: &str) -> &mut Story {
+        self.add(NodeLeaseRegained { node: name.into() })
     }
 
     pub fn submit(&mut self, job: u32, change: impl FnOnce(&mut JobSpec)) -> &mut Story {
@@ -422,7 +437,16 @@ fn cell(record: &AccountingRecord, column: &str) -> String {
         "submit" => since(record.submitted),
         "eligible" => instant(record.eligible),
         "start" => instant(record.started),
-        "end" => format!("{}{}", instant(record.ended), if record.end_is_bound { "?" } else { "" }),
+        "end" => {
+            let mark = match (record.end_is_bound, record.end_is_corrected) {
+                (true, true) => "?!",
+                (true, false) => "?",
+                (false, true) => "!",
+                (false, false) => "",
+            };
+            format!("{}{mark}", instant(record.ended))
+        }
+        "unseen" => format!("{}unseen", record.gpu_seconds_unseen),
         "elapsed" => format!("{}s", record.elapsed_seconds),
         "gpu_seconds" => format!("{}gpus", record.gpu_seconds),
         "nodes" => record.node_list.replace(' ', "_"),

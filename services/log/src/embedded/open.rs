@@ -109,6 +109,15 @@ pub enum OpenError {
         /// The newest that is known here.
         known: u32,
     },
+    /// A copy of a log that was interrupted.
+    #[error(
+        "the log in {} is an unfinished copy; make it again with \"daybook log copy\", which goes on where it stopped",
+        dir.display()
+    )]
+    Unfinished {
+        /// The log's directory.
+        dir: PathBuf,
+    },
     /// The database could not be opened.
     #[error("the log in {} cannot be opened: {why}; {remedy}", dir.display())]
     Store {
@@ -174,6 +183,8 @@ impl EmbeddedLog {
     pub fn open(dir: &Path, options: OpenOptions) -> Result<Arc<EmbeddedLog>, OpenError> {
         let (shared, end) = open_store(dir)?;
         check_recorded(dir, &end.tails, &options.recorded)?;
+        #[cfg(feature = "jetstream")]
+        refuse_unfinished(dir, &shared)?;
         let (queue, requests) = mpsc::channel();
         let writer = Writer::new(shared.clone(), options.clock, end, requests);
         let thread = std::thread::Builder::new()
@@ -189,6 +200,18 @@ impl EmbeddedLog {
             queue: RwLock::new(Some(queue)),
             writer: Mutex::new(Some(thread)),
         }))
+    }
+}
+
+/// Nobody appends to a copy that is not whole.
+#[cfg(feature = "jetstream")]
+fn refuse_unfinished(dir: &Path, shared: &Shared) -> Result<(), OpenError> {
+    use super::replica::{UNFINISHED, YES};
+    let store = shared.store();
+    let note = store.as_ref().map(|store| store.note(UNFINISHED)).transpose();
+    match note.map_err(|why| OpenError::store(dir, why))?.flatten().as_deref() {
+        Some(YES) => Err(OpenError::Unfinished { dir: dir.to_path_buf() }),
+        _ => Ok(()),
     }
 }
 

@@ -16,6 +16,11 @@ use crate::admission::{PerStream, Tail};
 use crate::ends::Ends;
 use crate::prepared::splice;
 
+/// The note that marks an unfinished copy.
+pub(super) const UNFINISHED: &str = "unfinished-copy";
+pub(super) const YES: &str = "yes";
+const NO: &str = "no";
+
 /// A copy, shared by those who read it and the tasks (one for each stream) that write it.
 pub(crate) struct Replica {
     shared: Arc<Shared>,
@@ -68,7 +73,7 @@ impl Replica {
                 return Err(format!("commit {} came where {} should have", copied.seq, tail.seq.next()));
             }
             tail = Tail { seq: copied.seq, time: copied.time.max(tail.time) };
-            let (commit, bytes) = decode(copied, tail.time)?;
+            let (commit, bytes) = commit_of(copied, tail.time)?;
             // An event's first place counts, should a writer ever have got one in twice.
             let mut fresh = Vec::with_capacity(commit.events.len());
             for event in &commit.events {
@@ -148,13 +153,24 @@ impl Replica {
         rows.write().map_err(|error| error.into_string())
     }
 
+    /// Whether this is a copy that is to become a log of its own and was not finished.
+    pub(crate) fn is_unfinished(&self) -> Result<bool, String> {
+        Ok(self.note(UNFINISHED)?.as_deref() == Some(YES))
+    }
+
+    /// Marks it so, or takes the mark away; synced, and with it all that was written before.
+    pub(crate) fn mark_unfinished(&self, unfinished: bool) -> Result<(), String> {
+        self.keep_note(UNFINISHED, if unfinished { YES } else { NO })
+    }
+
     /// Gives the directory back; nothing more will come.
     pub(crate) fn close(&self) {
         self.shared.close();
     }
 }
 
-fn decode(copied: Copied, time: UtcMicros) -> Result<(Commit, Vec<u8>), String> {
+/// The commit that it is with this time, and its canonical bytes.
+pub(crate) fn commit_of(copied: Copied, time: UtcMicros) -> Result<(Commit, Vec<u8>), String> {
     let unreadable = |why: String| format!("commit {} is unreadable: {why}", copied.seq);
     let subject =
         serde_json::to_string(&copied.subject.to_string()).map_err(|error| unreadable(error.to_string()))?;

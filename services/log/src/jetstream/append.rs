@@ -16,7 +16,7 @@ use super::connect::chain;
 use super::{Inner, TIME_HEADER, locked};
 use crate::bounds::{
     BUS_ACK_PATIENCE, BUS_APPEND_PATIENCE, BUS_BLOBS_AT_ONCE, BUS_HEADER_BYTES, BUS_PAUSE_MAX, BUS_PAUSE_MIN,
-    QUEUE_KIB, QUEUE_KIB_EACH,
+    BUS_UNSETTLED_MAX, QUEUE_KIB, QUEUE_KIB_EACH,
 };
 use crate::prepared::{Blob, Prepared};
 use crate::{Append, AppendError, Appended, ReadError};
@@ -113,7 +113,10 @@ fn given_up(inner: &Inner, prepared: &Prepared, may_be_under_way: bool, why: Str
         return AppendError::Unavailable(why);
     }
     let events = prepared.events.iter().map(|event| (prepared.stream, event.id.clone()));
-    locked(&inner.unsettled).extend(events);
+    let mut unsettled = locked(&inner.unsettled);
+    unsettled.extend(events);
+    // Whoever has not looked up the first of so many does not want to know any more; a look at the copy still answers.
+    while unsettled.len() > BUS_UNSETTLED_MAX && unsettled.pop_first().is_some() {}
     AppendError::Unknown(why)
 }
 

@@ -8,7 +8,7 @@ use daybook_schemas::{Seq, Stream, UtcMicros};
 use futures_util::{FutureExt, StreamExt};
 
 use super::connect::chain;
-use super::{Inner, TIME_HEADER};
+use super::{Inner, Names, TIME_HEADER};
 use crate::bounds::{BUS_BATCH_BYTES_MAX, BUS_BATCH_MESSAGES_MAX, BUS_PAUSE_MAX, BUS_PAUSE_MIN, BUS_SILENCE};
 use crate::embedded::replica::Copied;
 
@@ -62,7 +62,7 @@ async fn follow_once(inner: &Arc<Inner>, stream: Stream) -> Ended {
             }
         };
         let copied: Result<Vec<Copied>, String> =
-            batch.iter().map(|message| copied(inner, stream, message)).collect();
+            batch.iter().map(|message| copied(&inner.names, stream, message)).collect();
         let copied = match copied {
             Ok(copied) => copied,
             Err(why) => return Ended::Failed(why),
@@ -121,12 +121,13 @@ async fn gather(messages: &mut pull::Ordered) -> (Vec<Message>, Option<String>) 
     }
 }
 
-fn copied(inner: &Inner, stream: Stream, message: &Message) -> Result<Copied, String> {
+/// A commit as a message has it.
+pub(super) fn copied(names: &Names, stream: Stream, message: &Message) -> Result<Copied, String> {
     let info = message
         .info()
         .map_err(|error| format!("a message of the {stream:?} stream has no place: {error}"))?;
     let seq = Seq(info.stream_sequence);
-    let subject = inner.names.subject(stream, &message.subject).ok_or_else(|| {
+    let subject = names.subject(stream, &message.subject).ok_or_else(|| {
         format!(
             "message {seq} of the {stream:?} stream has the subject {}, which is no writer's",
             message.subject

@@ -15,6 +15,7 @@
 
 mod append;
 mod blobs;
+pub(crate) mod bus_log;
 mod connect;
 mod durability;
 mod follower;
@@ -171,6 +172,16 @@ impl JetStreamLog {
         &self.inner.names
     }
 
+    /// Whether the connection to a server stands.
+    pub fn is_connected(&self) -> bool {
+        self.inner.client.connection_state() == async_nats::connection::State::Connected
+    }
+
+    /// On how many servers each message lies, and the version of the one that we are connected to.
+    pub fn servers(&self) -> (usize, String) {
+        (self.inner.streams.state.cached_info().config.num_replicas, self.inner.client.server_info().version)
+    }
+
     /// Answers an agent that asks which of its events are in the log. `None`: not now, or not such a question.
     pub async fn answer(&self, question: &NodeQuestion) -> Option<NodeAnswer> {
         if question.find.len() > NODE_QUESTION_EVENTS_MAX {
@@ -242,7 +253,7 @@ impl Inner {
         for stream in STREAMS {
             let handle = self.streams.get(stream);
             let info = handle.get_info().await.map_err(|error| BusError::Answer(connect::chain(&error)))?;
-            let identity = format!("{} made at {}", info.config.name, info.created.unix_timestamp());
+            let identity = format!("{} made at {}", info.config.name, info.created.unix_timestamp_nanos());
             let note = format!("{:?}", stream).to_lowercase();
             match self.replica.note(&note).map_err(BusError::Answer)? {
                 Some(found) if found == identity => {}
@@ -382,9 +393,8 @@ impl EventLog for JetStreamLog {
     }
 
     async fn find(&self, stream: Stream, event: &EventId) -> Result<Option<Seq>, ReadError> {
-        let found = self.inner.replica.find(stream, event)?;
-        if found.is_some() || !self.inner.is_unsettled(stream, event) {
-            return Ok(found);
+        if !self.inner.is_unsettled(stream, event) {
+            return self.inner.replica.find(stream, event);
         }
         self.inner.catch_up(stream, BUS_ACK_PATIENCE).await.map_err(ReadError::Unavailable)?;
         let found = self.inner.replica.find(stream, event)?;

@@ -104,6 +104,15 @@ pub enum BusError {
         /// What is different.
         what: String,
     },
+    /// A copy of a log that was interrupted.
+    #[error(
+        "the stream {stream} is an unfinished copy of a log; make it again with \"daybook log copy\", which goes on where it \
+         stopped"
+    )]
+    Unfinished {
+        /// Which.
+        stream: String,
+    },
     /// A stream that is not there.
     #[error(
         "there is no stream {stream} on this server{known}; check ClusterName, that nkey_file is this machine's own, and that a daemon with the role planner has run, which makes it"

@@ -13,8 +13,47 @@ use super::options::BusError;
 const FORMAT_KEY: &str = "daybook-format";
 const FORMAT: &str = "1";
 
-/// Gives a stream, made where it is not there and may be.
+/// What marks a stream as a copy that is not finished.
+const UNFINISHED_KEY: &str = "daybook-unfinished-copy";
+
+/// Gives a stream that a log can be appended to, made where it is not there and may be.
 pub(super) async fn open(
+    context: &Context,
+    names: &Names,
+    which: Stream,
+    replicas: usize,
+    create: bool,
+) -> Result<stream::Stream, BusError> {
+    let found = open_for_copy(context, names, which, replicas, create).await?;
+    let config = &found.cached_info().config;
+    match config.metadata.contains_key(UNFINISHED_KEY) {
+        true => Err(BusError::Unfinished { stream: config.name.clone() }),
+        false => Ok(found),
+    }
+}
+
+/// Marks a stream as a copy that is not finished, or takes the mark away.
+pub(super) async fn mark_unfinished(
+    context: &Context,
+    names: &Names,
+    which: Stream,
+    unfinished: bool,
+) -> Result<(), String> {
+    let name = names.stream(which);
+    let found = context.get_stream(&name).await.map_err(|error| chain(&error))?;
+    let mut config = found.cached_info().config.clone();
+    if config.metadata.contains_key(UNFINISHED_KEY) == unfinished {
+        return Ok(());
+    }
+    match unfinished {
+        true => drop(config.metadata.insert(UNFINISHED_KEY.to_string(), "yes".to_string())),
+        false => drop(config.metadata.remove(UNFINISHED_KEY)),
+    }
+    context.update_stream(config).await.map(drop).map_err(|error| chain(&error))
+}
+
+/// Gives a stream, also one that is a copy and not finished.
+pub(super) async fn open_for_copy(
     context: &Context,
     names: &Names,
     which: Stream,

@@ -90,6 +90,56 @@ async fn wrong_addresses_and_servers_have_their_own_messages() {
     }
 }
 
+/// Speaks just enough of NATS to say which version it is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_too_old_is_named_with_its_version() {
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let info = format!(
+            r#"{{"server_id":"A","server_name":"attic","version":"2.11.9","proto":1,"go":"","host":"127.0.0.1","port":{},"headers":true,"max_payload":8388608,"jetstream":true,"client_id":1}}"#,
+            address.port()
+        );
+        stream.write_all(format!("INFO {info}\r\n").as_bytes()).await.unwrap();
+        let (read, mut write) = stream.split();
+        let mut lines = BufReader::new(read).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            if line.starts_with("PING") {
+                write.write_all(b"PONG\r\n").await.unwrap();
+            }
+        }
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let newer = server(dir.path(), &Settings::default());
+    let mut options = options(&newer, &dir.path().join("copy"));
+    options.bus.servers = format!("nats://{address}");
+    let refused = refusal(options).await;
+    assert!(refused.contains("attic (version 2.11.9)") && refused.contains("2.12 or later"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_that_has_expired_is_said_to_have() {
+    let dir = tempfile::tempdir().unwrap();
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::new(vec!["localhost".to_string()]).unwrap();
+    params.not_before = rcgen::date_time_ymd(2020, 1, 1);
+    params.not_after = rcgen::date_time_ymd(2021, 1, 1);
+    let (certificate, secret) = (dir.path().join("server.pem"), dir.path().join("server.key"));
+    std::fs::write(&certificate, params.self_signed(&key).unwrap().pem()).unwrap();
+    std::fs::write(&secret, key.serialize_pem()).unwrap();
+    let extra =
+        format!("tls {{ cert_file: \"{}\", key_file: \"{}\" }}", certificate.display(), secret.display());
+    let server = server(dir.path(), &Settings { extra, ..Settings::default() });
+    let mut options = options(&server, &dir.path().join("copy"));
+    options.bus.servers = format!("tls://localhost:{}", server.port);
+    options.bus.ca_file = Some(certificate);
+    let refused = refusal(options).await;
+    assert!(refused.contains("certificate expired"), "{refused}");
+    assert!(!dir.path().join("copy").exists(), "half a start");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_are_checked_before_they_are_used() {
     use std::os::unix::fs::PermissionsExt;
@@ -158,8 +208,6 @@ async fn a_copy_belongs_to_its_streams() {
     assert!(short.contains("the ledger has recorded commit 4"), "{short}");
     let context = jetstream::new(async_nats::connect(server.url()).await.unwrap());
     context.delete_stream("DAYBOOK_test_STATE").await.unwrap();
-    // Timestamps of streams have seconds.
-    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
     match open(options(&server, &copy)).await.map(|_| ()) {
         Err(BusError::CopyOfAnother { .. }) => {}
         other => panic!("{other:?}"),

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use daybook_schemas::events::ClusterConfigured;
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::node::{NodeDefinition, NodeUpdateState};
-use daybook_schemas::{JobId, Mebibytes, NodeName};
+use daybook_schemas::{JobId, Mebibytes, NodeName, UtcMicros};
 
 use crate::cluster::Cluster;
 use crate::job::Job;
@@ -41,6 +41,13 @@ fn queued(cluster: &Cluster) -> Vec<JobId> {
 }
 
 fn retire(cluster: &mut Cluster, name: &NodeName) {
+    // What has been given up goes with the node: nobody will ever say that it is over.
+    let runs = cluster.nodes.get(name).map(|node| node.runs.clone()).unwrap_or_default();
+    for id in &runs {
+        if cluster.runs.get(id).is_some_and(|run| run.given_up_on.contains(name)) {
+            super::run::free_node(cluster, *id, name);
+        }
+    }
     match cluster.nodes.get(name) {
         Some(node) if node.runs.is_empty() => {
             cluster.nodes.remove(name);
@@ -74,6 +81,8 @@ fn define(cluster: &mut Cluster, order: u32, definition: &NodeDefinition) {
         drain: initial.is_some_and(|initial| initial.state == NodeUpdateState::Drain),
         down: initial.is_some_and(|initial| initial.state == NodeUpdateState::Down),
         retired: false,
+        silence: None,
+        last_reported: UtcMicros(0),
         reason,
         cpus_allocated: IndexSet::new(),
         memory_allocated: Mebibytes(0),

@@ -7,7 +7,7 @@ mod run;
 
 use std::sync::Arc;
 
-use daybook_schemas::events::{Body, FORMAT_VERSION, PlannerCycle};
+use daybook_schemas::events::{Body, FORMAT_VERSION, LogDurabilityDeclared, PlannerCycle};
 use daybook_schemas::{Commit, Event, JobId, Subject};
 use imbl::OrdMap;
 
@@ -24,7 +24,12 @@ pub(crate) fn apply(cluster: &mut Cluster, commit: &Commit) -> Result<(), String
         Subject::Plan => cluster.plan_seq = commit.seq,
         _ => {}
     }
-    for event in &commit.events {
+    if let Subject::Node(name) = &commit.subject
+        && let Some(node) = cluster.nodes.get_mut(name)
+    {
+        Arc::make_mut(node).last_reported = cluster.time;
+    }
+    for (_, event) in commit.counted() {
         apply_event(cluster, event)?;
     }
     forget_old_jobs(cluster);
@@ -35,6 +40,9 @@ fn apply_event(cluster: &mut Cluster, event: &Event) -> Result<(), String> {
     match &event.body {
         Body::ClusterConfigured(data) => cluster::configured(cluster, data),
         Body::NodeRegistered(data) => node::registered(cluster, data),
+        Body::NodeLeaseLost(data) => node::lease_lost(cluster, data),
+        Body::NodeLeaseRegained(data) => node::lease_regained(cluster, &data.node),
+        Body::NodeTimedOut(data) => node::timed_out(cluster, data),
         Body::NodeUpdated(data) => node::updated(cluster, event, data),
         Body::JobSubmitted(data) => job::submitted(cluster, data),
         Body::JobUpdated(data) => job::updated(cluster, data),
@@ -56,6 +64,9 @@ fn apply_event(cluster: &mut Cluster, event: &Event) -> Result<(), String> {
             ));
         }
         Body::LogVersionBarrier(_) => {}
+        Body::LogDurabilityDeclared(data) => {
+            cluster.durability = Some(Arc::new(LogDurabilityDeclared::clone(data)))
+        }
     }
     Ok(())
 }

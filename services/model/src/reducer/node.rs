@@ -1,16 +1,18 @@
 use std::sync::Arc;
 
-use daybook_schemas::Event;
-use daybook_schemas::events::{NodeRegistered, NodeUpdated};
+use daybook_schemas::events::{NodeLeaseLost, NodeRegistered, NodeTimedOut, NodeUpdated};
 use daybook_schemas::node::NodeUpdateState;
 use daybook_schemas::orders::RunWish;
+use daybook_schemas::run::{EndCause, ExitStatus};
+use daybook_schemas::{Event, NodeName};
 
 use crate::cluster::Cluster;
-use crate::node::{NodeReason, Registration};
+use crate::node::{NodeReason, Registration, Silence};
 
 pub(super) fn registered(cluster: &mut Cluster, data: &NodeRegistered) {
     let at = cluster.time;
     cluster.change_node(&data.node, |node| {
+        node.silence = None;
         node.registration = Some(Arc::new(Registration {
             boot_id: data.boot_id.clone(),
             at,
@@ -48,6 +50,37 @@ pub(super) fn updated(cluster: &mut Cluster, event: &Event, data: &NodeUpdated) 
     });
     if data.state == Some(NodeUpdateState::Down) {
         end_runs(cluster, data);
+    }
+}
+
+pub(super) fn lease_lost(cluster: &mut Cluster, data: &NodeLeaseLost) {
+    let noticed = cluster.time;
+    let last_heard = data.last_heard.min(noticed);
+    cluster.change_node(&data.node, |node| {
+        if node.registration.is_some() && node.silence.is_none() {
+            node.silence = Some(Silence { last_heard, noticed, timed_out: false });
+        }
+    });
+}
+
+pub(super) fn lease_regained(cluster: &mut Cluster, name: &NodeName) {
+    cluster.change_node(name, |node| node.silence = None);
+}
+
+/// Ends what runs on a node that has been silent for too long, and lets the jobs go on without it. What the runs hold there
+/// stays taken: their processes may well be there, and only the node can say that they are not.
+pub(super) fn timed_out(cluster: &mut Cluster, data: &NodeTimedOut) {
+    let Some(node) = cluster.nodes.get(&data.node).cloned() else { return };
+    if node.silence.is_none_or(|silence| silence.timed_out) {
+        return;
+    }
+    cluster.change_node(&data.node, |node| {
+        node.silence = node.silence.map(|silence| Silence { timed_out: true, ..silence });
+    });
+    for id in &node.runs {
+        super::run::end_run(cluster, *id, data.last_evidence, EndCause::NodeFailed, ExitStatus::default());
+        cluster.change_run(*id, |run| drop(run.given_up_on.insert(data.node.clone())));
+        super::run::part_if_given_up(cluster, *id);
     }
 }
 

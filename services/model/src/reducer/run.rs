@@ -29,6 +29,8 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
     let run = Run {
         id: data.run,
         held_on: nodes.iter().map(|share| share.node.clone()).collect(),
+        given_up_on: imbl::OrdSet::new(),
+        parted_from: None,
         nodes,
         time_limit: data.time_limit,
         partition: Arc::from(data.partition.as_str()),
@@ -89,9 +91,7 @@ fn is_valid(cluster: &Cluster, data: &RunAllocated) -> bool {
 
 fn has_room(cluster: &Cluster, share: &RunNode) -> bool {
     let Some(node) = cluster.nodes.get(&share.node) else { return false };
-    !node.down
-        && !node.retired
-        && node.registration.is_some()
+    node.is_up()
         && share.cpus.last().is_none_or(|last| last < node.definition.cpus)
         && share.cpus.intersection(&node.cpus_allocated).is_empty()
         && share.gpus.iter().all(|gpu| {
@@ -148,7 +148,9 @@ fn give_back(node: &mut crate::Node, run: RunId, share: &RunNode) {
 }
 
 pub(super) fn started(cluster: &mut Cluster, event: &Event, data: &RunStarted) {
-    let Some(run) = cluster.runs.get(&data.run) else { return };
+    let Some(run) = cluster.runs.get(&data.run).filter(|_| is_held(cluster, data.run, &data.node)) else {
+        return;
+    };
     if run.started.is_none() && run.end.is_none() {
         let at = event.time.clamp(run.allocated, cluster.time.max(run.allocated));
         cluster.change_run(data.run, |run| run.started = Some(at));
@@ -156,15 +158,24 @@ pub(super) fn started(cluster: &mut Cluster, event: &Event, data: &RunStarted) {
 }
 
 pub(super) fn ended(cluster: &mut Cluster, event: &Event, data: &RunEnded) {
-    end_run(cluster, data.run, event.time, data.cause, data.exit);
+    if is_held(cluster, data.run, &data.node) {
+        end_run(cluster, data.run, event.time, data.cause, data.exit);
+    }
 }
 
 pub(super) fn lost(cluster: &mut Cluster, data: &RunLost) {
-    end_run(cluster, data.run, data.last_evidence, EndCause::Lost, ExitStatus::default());
+    if is_held(cluster, data.run, &data.node) {
+        end_run(cluster, data.run, data.last_evidence, EndCause::Lost, ExitStatus::default());
+    }
+}
+
+/// A node speaks of the runs that it holds, and of no others.
+fn is_held(cluster: &Cluster, run: RunId, node: &NodeName) -> bool {
+    cluster.runs.get(&run).is_some_and(|run| run.held_on.contains(node))
 }
 
 /// The first end of a run counts; what comes later, or is about a run that is not known, is overtaken.
-fn end_run(cluster: &mut Cluster, id: RunId, at: UtcMicros, cause: EndCause, exit: ExitStatus) {
+pub(super) fn end_run(cluster: &mut Cluster, id: RunId, at: UtcMicros, cause: EndCause, exit: ExitStatus) {
     let Some(run) = cluster.runs.get(&id).filter(|run| run.end.is_none()) else { return };
     let floor = run.started.unwrap_or(run.allocated);
     let at = at.clamp(floor, cluster.time.max(floor));
@@ -271,7 +282,20 @@ pub(super) fn node_released(cluster: &mut Cluster, data: &RunNodeReleased) {
     free_node(cluster, data.run, &data.node);
 }
 
-fn free_node(cluster: &mut Cluster, id: RunId, name: &NodeName) {
+/// Where only nodes that have been given up hold a run, its job goes on without it.
+pub(super) fn part_if_given_up(cluster: &mut Cluster, id: RunId) {
+    let Some(run) = cluster.runs.get(&id).filter(|run| run.is_given_up()).cloned() else { return };
+    if let Some(job) = cluster.jobs.get(&id.job).filter(|job| job.run == Some(id)).cloned() {
+        cluster.change_run(id, |run| run.parted_from = Some(job));
+        cluster.change_job(id.job, |job| {
+            job.run = None;
+            job.last_nodes = Some(run.nodes.clone());
+        });
+    }
+}
+
+/// Takes from a node what a run holds there.
+pub(super) fn free_node(cluster: &mut Cluster, id: RunId, name: &NodeName) {
     let Some(run) = cluster.runs.get(&id).cloned() else { return };
     if let Some(share) = run.nodes.iter().find(|share| share.node == *name) {
         cluster.change_node(name, |node| give_back(node, id, share));
@@ -282,6 +306,7 @@ fn free_node(cluster: &mut Cluster, id: RunId, name: &NodeName) {
     let held_on = run.held_on.without(name);
     if !held_on.is_empty() {
         cluster.change_run(id, |run| run.held_on = held_on);
+        part_if_given_up(cluster, id);
         return;
     }
     // The record's place in the indexes depends on whether its run still holds something: out before, in after.

@@ -107,8 +107,21 @@ impl History {
                     JobFinished { job, state: JobState::Cancelled, reason: Reason::DependencyNeverSatisfied };
                 self.commit(Subject::Plan, vec![data.into()]);
             }
+            17 | 18 => self.lease(a, b),
             _ => self.commit(Subject::Admin, vec![configuration(1 + usize::from(a) % 3).into()]),
         }
+    }
+
+    /// A node is silent, given up, or back.
+    fn lease(&mut self, a: u16, b: u16) {
+        let node = NodeName::from(NODES[usize::from(a) % 3]);
+        let earlier = UtcMicros((self.now - i64::from(b % 30)) * 1_000_000);
+        let body: Body = match b % 4 {
+            0 => NodeLeaseLost { node, last_heard: earlier }.into(),
+            1 | 2 => NodeTimedOut { node, last_evidence: earlier, waited: Seconds(30) }.into(),
+            _ => NodeLeaseRegained { node }.into(),
+        };
+        self.commit(Subject::Plan, vec![body]);
     }
 
     fn jobs(&mut self, body: impl Into<Body>) {
@@ -338,6 +351,7 @@ fn configuration(nodes: usize) -> ClusterConfigured {
             memory_is_consumed: true,
             enforce_partition_limits: false,
             job_requeue: true,
+            node_timeout: Seconds(300),
             over_time_limit_minutes: 0,
             backfill_reservations: 1,
             planner_jobs_max: 1000,

@@ -186,6 +186,7 @@ pub fn parameters() -> ClusterParameters {
         memory_is_consumed: false,
         enforce_partition_limits: false,
         job_requeue: true,
+        node_timeout: Seconds(300),
         over_time_limit_minutes: 0,
         backfill_reservations: 1,
         planner_jobs_max: 10_000,

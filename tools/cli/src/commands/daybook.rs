@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use super::{COMMANDS, DAYBOOK_VERSION, SLURM_VERSION, check, keys, links, scontrol};
+use super::{COMMANDS, DAYBOOK_VERSION, SLURM_VERSION, check, links, scontrol, siblings};
 use crate::say;
 
 /// A GPU-cluster scheduler whose every fact is an event in a log.
@@ -33,6 +33,11 @@ enum What {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Move a log between a directory and a bus
+    Log {
+        #[command(subcommand)]
+        what: LogAction,
+    },
     /// Make the Slurm-named commands in a directory, as links to this program
     Links {
         /// The directory; it must exist
@@ -44,6 +49,17 @@ enum What {
     Help {
         /// Its name, such as sbatch
         command: Option<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum LogAction {
+    /// Copy a stopped cluster's log, and compare the copy byte for byte
+    #[command(disable_help_flag = true)]
+    Copy {
+        /// From where and to where; `daybook log copy --help` lists it
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
     },
 }
 
@@ -65,7 +81,12 @@ pub fn run(arguments: &[String]) -> u8 {
     match Daybook::try_parse_from(words) {
         Ok(parsed) => match parsed.what {
             What::Check { directory, json } => check::run(&directory, json),
-            What::Keys { arguments } => keys::run(&arguments),
+            What::Keys { arguments } => siblings::become_program(siblings::KEYS, &arguments),
+            What::Log { what: LogAction::Copy { arguments } } => {
+                let command = std::iter::once(OsString::from("copy-log"));
+                let arguments: Vec<OsString> = command.chain(arguments).collect();
+                siblings::become_program(siblings::DAEMON, &arguments)
+            }
             What::Links { directory } => links::run(&directory),
             What::Ping => scontrol::ping(),
             What::Help { command } => help(command.as_deref()),

@@ -4,7 +4,6 @@ pub mod check;
 pub mod daybook;
 pub mod events;
 pub mod json;
-pub mod keys;
 pub mod links;
 pub mod sacct;
 #[cfg(test)]
@@ -12,6 +11,7 @@ mod sample;
 pub mod sbatch;
 pub mod scancel;
 pub mod scontrol;
+pub mod siblings;
 pub mod sinfo;
 pub mod squeue;
 

@@ -117,8 +117,10 @@ impl User {
     pub async fn read_all(&self, stream: &str) -> Vec<(String, String)> {
         let mut stream = self.jetstream.get_stream(stream).await.expect("the stream");
         let count = stream.info().await.expect("its state").state.messages;
+        // Right after a server's restart the stream may still be looking for its leader.
         let consumer =
-            stream.create_consumer(consumer::pull::OrderedConfig::default()).await.expect("a consumer");
+            until_ok("make a consumer", || stream.create_consumer(consumer::pull::OrderedConfig::default()))
+                .await;
         let mut messages = consumer.messages().await.expect("its messages");
         let mut read = Vec::new();
         for _ in 0..count {

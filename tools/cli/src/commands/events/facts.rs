@@ -2,8 +2,9 @@
 
 use daybook_schemas::events::{
     ClusterConfigured, JobCancelRequested, JobFinished, JobHeld, JobReleased, JobRequeued, JobSubmitted,
-    JobTarget, JobUpdated, LogVersionBarrier, NodeRegistered, NodeUpdated, PlannerCycle, RunAllocated,
-    RunEnded, RunLost, RunNodeReleased, RunStarted,
+    JobTarget, JobUpdated, LogDurabilityDeclared, LogSync, LogVersionBarrier, NodeLeaseLost,
+    NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated, PlannerCycle, RunAllocated, RunEnded,
+    RunLost, RunNodeReleased, RunStarted,
 };
 use daybook_schemas::grammar::duration::format_time_limit;
 use daybook_schemas::grammar::index_set::IndexSet;
@@ -33,8 +34,18 @@ pub fn of(event_type: &str, data: &Value) -> String {
         }),
         "job.submitted.v1" => with(data, job_submitted),
         "job.updated.v1" => with(data, |change: JobUpdated| job_updated(&change, data)),
+        "log.durability_declared.v1" => with(data, durability_declared),
         "log.version_barrier.v1" => with(data, |data: LogVersionBarrier| {
             format!("format {} from here on: {}", data.format_version, data.reason)
+        }),
+        "node.lease_lost.v1" => with(data, |data: NodeLeaseLost| {
+            format!("{} does not respond, last heard {}", data.node, data.last_heard)
+        }),
+        "node.lease_regained.v1" => {
+            with(data, |data: NodeLeaseRegained| format!("{} responds again", data.node))
+        }
+        "node.timed_out.v1" => with(data, |data: NodeTimedOut| {
+            format!("{}, last heard {}, waited for {} s", data.node, data.last_evidence, data.waited.0)
         }),
         "node.registered.v1" => with(data, node_registered),
         "node.updated.v1" => with(data, node_updated),
@@ -54,6 +65,15 @@ pub fn of(event_type: &str, data: &Value) -> String {
         _ => None,
     };
     known.unwrap_or_else(|| everything(data))
+}
+
+fn durability_declared(data: LogDurabilityDeclared) -> String {
+    let synced = match data.sync {
+        LogSync::Always => "acknowledged means synced",
+        LogSync::Unproven => "not proven that acknowledged means synced",
+    };
+    let version = data.server_version.map_or(String::new(), |version| format!(" {version}"));
+    format!("{}{version}, {synced}, replicas {}", data.backend, data.replicas)
 }
 
 fn with<T: DeserializeOwned>(data: &Value, words: impl FnOnce(T) -> String) -> Option<String> {

@@ -1,4 +1,4 @@
-//! `daybook keys ...`: another program, `daybook-keys`, which lies beside this one; the client itself has no cryptography.
+//! Commands that are other programs, which lie beside this one: the client itself has neither cryptography nor a database.
 
 use std::ffi::OsString;
 use std::io;
@@ -7,13 +7,15 @@ use std::process::Command;
 
 use crate::say;
 
-/// The program's name.
-const PROGRAM: &str = "daybook-keys";
+/// `daybook keys ...`.
+pub const KEYS: &str = "daybook-keys";
+/// `daybook log copy ...`.
+pub const DAEMON: &str = "daybookd";
 
 /// Becomes that program; comes back only when it cannot.
-pub fn run(arguments: &[OsString]) -> u8 {
+pub fn become_program(program: &str, arguments: &[OsString]) -> u8 {
     let path = match std::env::current_exe().and_then(|path| path.canonicalize()) {
-        Ok(path) => path.with_file_name(PROGRAM),
+        Ok(path) => path.with_file_name(program),
         Err(error) => {
             say::error("daybook", format!("this program's own path cannot be found: {error}"));
             return 1;
