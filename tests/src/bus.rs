@@ -210,6 +210,14 @@ impl BusCluster {
         self.cluster.root.join(member.name())
     }
 
+    /// Where the server, where there is one, writes what it has to say.
+    pub fn nats_log(&self) -> PathBuf {
+        match &self.nats {
+            Servers::One(server) => server.dir().join("log"),
+            Servers::Three(cluster) => cluster.servers[0].dir().join("log"),
+        }
+    }
+
     /// What a member has said on standard error.
     pub fn log_of(&self, member: Member) -> String {
         std::fs::read_to_string(self.log_path(member)).unwrap_or_default()

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_nats::Client;
+use async_nats::client::PublishError;
 use daybook_log::clock::Clock;
 use daybook_log::follow::Live;
-use daybook_log::jetstream::JetStreamLog;
+use daybook_log::jetstream::{JetStreamLog, Names};
 use daybook_log::{Append, AppendError, EventLog};
 use daybook_model::Cluster;
 use daybook_planner::leases::{Leases, Moment};
-use daybook_schemas::{Draft, NodeName, Stream, Subject};
+use daybook_schemas::{Body, Draft, NodeName, Stream, Subject};
 use futures_util::StreamExt;
 use tokio::time::Instant;
 
@@ -22,14 +24,31 @@ const LOOK_LATE: Duration = Duration::from_secs(2);
 /// How long the own commit may take to be folded before the next look.
 const FOLD_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Says for the agents of this process that they live. Agents elsewhere do it by asking for their orders.
+/// Says once that a node's agent lives.
+///
+/// It has a subject of its own, apart from the questions: where nodes have accounts of their own, the server lets nobody
+/// answer a question that also somebody else of the same connection listens to.
+async fn say(client: &Client, names: &Names, node: &NodeName) -> Result<(), PublishError> {
+    client.publish(names.beat(node), "".into()).await
+}
+
+/// Says for a node's agent that it lives, as long as it is polled.
+pub async fn beat_of(client: Client, names: Names, node: NodeName) {
+    beat_each(&client, &names, &[node]).await;
+}
+
+/// The same for the agents of a process that has the log.
 pub async fn beat(log: Arc<JetStreamLog>, nodes: Vec<NodeName>) {
+    beat_each(log.client(), log.names(), &nodes).await;
+}
+
+async fn beat_each(client: &Client, names: &Names, nodes: &[NodeName]) {
     let mut ticks = tokio::time::interval(BEAT_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        for node in &nodes {
-            if let Err(error) = log.client().publish(log.names().lease(node), "".into()).await {
+        for node in nodes {
+            if let Err(error) = say(client, names, node).await {
                 tracing::debug!(%node, %error, "a beat was not sent");
             }
         }
@@ -43,7 +62,7 @@ pub async fn watch(log: Arc<JetStreamLog>, live: Live<Cluster>, clock: Arc<dyn C
     let now = || Moment { elapsed: began.elapsed(), time: clock.now() };
     let mut leases = Leases::new(length, now());
     loop {
-        let mut beats = match log.client().subscribe(log.names().leases()).await {
+        let mut beats = match log.client().subscribe(log.names().beats()).await {
             Ok(beats) => beats,
             Err(error) => {
                 tracing::warn!(%error, "the agents cannot be heard; trying again");
@@ -59,7 +78,7 @@ pub async fn watch(log: Arc<JetStreamLog>, live: Live<Cluster>, clock: Arc<dyn C
             tokio::select! {
                 beat = beats.next() => match beat {
                     Some(beat) => {
-                        if let Some(node) = log.names().node_of_lease(&beat.subject) {
+                        if let Some(node) = log.names().node_of_beat(&beat.subject) {
                             leases.hear(node, now());
                         }
                     }
@@ -77,6 +96,19 @@ pub async fn watch(log: Arc<JetStreamLog>, live: Live<Cluster>, clock: Arc<dyn C
     }
 }
 
+fn tell(conclusion: &Body) {
+    match conclusion {
+        Body::NodeLeaseLost(data) => {
+            tracing::warn!(node = %data.node, last_heard = %data.last_heard, "the agent is not heard: no new work");
+        }
+        Body::NodeTimedOut(data) => {
+            tracing::warn!(node = %data.node, last_evidence = %data.last_evidence, "the node's runs are given up");
+        }
+        Body::NodeLeaseRegained(data) => tracing::info!(node = %data.node, "the agent is heard again"),
+        _ => {}
+    }
+}
+
 async fn conclude(log: &JetStreamLog, live: &Live<Cluster>, leases: &mut Leases, now: Moment) {
     let cluster = live.now();
     let conclusions = leases.conclude(&cluster, now);
@@ -84,7 +116,7 @@ async fn conclude(log: &JetStreamLog, live: &Live<Cluster>, leases: &mut Leases,
         return;
     }
     for conclusion in &conclusions {
-        tracing::warn!(?conclusion, "an agent's lease");
+        tell(conclusion);
     }
     let events = Leases::to_events(conclusions, cluster.position(), now.time);
     let draft = Draft { subject: Subject::Plan, expect: Some(cluster.plan_seq()), events };

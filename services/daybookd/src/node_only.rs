@@ -4,11 +4,11 @@ use daybook_config::Configuration;
 use daybook_log::jetstream::NodeLog;
 use daybook_schemas::node::NodeDefinition;
 
-use crate::agents;
 use crate::cluster::wait_for_stop;
 use crate::log::bus;
 use crate::orders;
 use crate::paths::Paths;
+use crate::{agents, leases};
 
 /// Serves these nodes until TERM or INT.
 pub async fn run(
@@ -32,6 +32,7 @@ pub async fn run(
         let log = NodeLog::open(&bus(servers, nats), cluster, node.name.clone(), in_doubt)
             .await
             .map_err(|error| format!("node {}: {error}", node.name))?;
+        tokio::spawn(leases::beat_of(log.client().clone(), log.names().clone(), node.name.clone()));
         let sets = orders::follow(log.client().clone(), log.names().clone(), node.name.clone());
         running.push(agents::start(paths, configuration, node, log, sets)?);
     }

@@ -15,8 +15,8 @@ use daybook_schemas::{NodeName, Seq};
 use futures_util::StreamExt;
 use tokio::sync::watch;
 
-use crate::leases::BEAT_EVERY;
-
+/// How often an agent asks what it should be doing.
+const ASK_EVERY: Duration = Duration::from_secs(2);
 /// How long one question may take.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
 /// All dispatchers answer questions together: each question once.
@@ -35,7 +35,7 @@ pub async fn publish(log: Arc<JetStreamLog>, dispatch: Arc<Dispatch>, nodes: Vec
             Ok(questions) => questions,
             Err(error) => {
                 tracing::warn!(%error, "agents cannot ask for their orders; trying again");
-                tokio::time::sleep(BEAT_EVERY).await;
+                tokio::time::sleep(ASK_EVERY).await;
                 continue;
             }
         };
@@ -108,36 +108,47 @@ async fn take(client: Client, names: Names, node: NodeName, publish: watch::Send
             Ok(sets) => sets,
             Err(error) => {
                 tracing::warn!(%node, %error, "no orders can be taken; trying again");
-                tokio::time::sleep(BEAT_EVERY).await;
+                tokio::time::sleep(ASK_EVERY).await;
                 continue;
             }
         };
-        let mut ticks = tokio::time::interval(BEAT_EVERY);
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut is_heard = true;
-        loop {
-            tokio::select! {
-                set = sets.next() => match set {
-                    Some(message) => accept(&message.payload, &node, &publish),
-                    None => break,
-                },
-                _ = ticks.tick() => {
-                    let question = client.request(names.lease(&node), "".into());
-                    let answer = tokio::time::timeout(ANSWER_PATIENCE, question).await;
-                    match answer {
-                        Ok(Ok(message)) => {
-                            is_heard = true;
-                            accept(&message.payload, &node, &publish);
-                        }
-                        _ if is_heard => {
-                            is_heard = false;
-                            tracing::warn!(%node, "nobody answers with orders; what runs here goes on");
-                        }
-                        _ => {}
-                    }
-                }
-                () = publish.closed() => return,
+        tokio::select! {
+            () = take_from(&mut sets, &node, &publish) => {}
+            () = ask(&client, &names, &node, &publish) => {}
+            () = publish.closed() => return,
+        }
+    }
+}
+
+/// Takes sets as they are published, until the subscription ends.
+async fn take_from(
+    sets: &mut async_nats::Subscriber,
+    node: &NodeName,
+    publish: &watch::Sender<Arc<DesiredSet>>,
+) {
+    while let Some(message) = sets.next().await {
+        accept(&message.payload, node, publish);
+    }
+}
+
+/// Asks for what may have been lost on the way, again and again.
+async fn ask(client: &Client, names: &Names, node: &NodeName, publish: &watch::Sender<Arc<DesiredSet>>) {
+    let mut ticks = tokio::time::interval(ASK_EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut is_heard = true;
+    loop {
+        ticks.tick().await;
+        let question = client.request(names.lease(node), "".into());
+        match tokio::time::timeout(ANSWER_PATIENCE, question).await {
+            Ok(Ok(message)) => {
+                is_heard = true;
+                accept(&message.payload, node, publish);
             }
+            _ if is_heard => {
+                is_heard = false;
+                tracing::warn!(%node, "nobody answers with orders; what runs here goes on");
+            }
+            _ => {}
         }
     }
 }

@@ -70,6 +70,11 @@ impl Names {
         format!("daybook.{}.orders.{node}", self.cluster)
     }
 
+    /// Where a node says that it lives. `node` is a [`token`], or `*`.
+    pub fn beat(&self, node: &str) -> String {
+        format!("daybook.{}.beat.{node}", self.cluster)
+    }
+
     /// Where a node asks. `node` is a [`token`], or `*`.
     pub fn lease(&self, node: &str) -> String {
         format!("daybook.{}.lease.{node}", self.cluster)

@@ -43,7 +43,7 @@ fn service(names: &Names) -> Permissions {
     publish.push(names.orders("*"));
     publish.push(names.planner());
     publish.extend(blobs_and_reading(names));
-    let subscribe = vec![names.lease("*"), names.planner(), "_INBOX.>".to_string()];
+    let subscribe = vec![names.beat("*"), names.lease("*"), names.planner(), "_INBOX.>".to_string()];
     Permissions { publish, subscribe, answer: true }
 }
 
@@ -62,7 +62,7 @@ fn node(node: &str, names: &Names) -> Permissions {
 
 /// What nodes publish and get an answer to, each under its own name. `node` is a token, or `*` for all.
 pub fn asked_by_nodes(node: &str, names: &Names) -> Vec<String> {
-    let mut subjects = vec![names.lease(node)];
+    let mut subjects = vec![names.beat(node), names.lease(node)];
     for stream in STREAMS {
         let own = names.node_writer(stream, node);
         // The last message of its own subject, so that it goes on counting where it stopped.

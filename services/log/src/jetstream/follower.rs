@@ -49,7 +49,6 @@ async fn follow_once(inner: &Arc<Inner>, stream: Stream) -> Ended {
         Ok(messages) => messages,
         Err(error) => return Ended::Interrupted(chain(&error)),
     };
-    let mut is_first = true;
     loop {
         let gathered = tokio::time::timeout(BUS_SILENCE, gather(&mut messages)).await;
         let Ok((batch, end)) = gathered else {
@@ -72,14 +71,12 @@ async fn follow_once(inner: &Arc<Inner>, stream: Stream) -> Ended {
             if came != expected {
                 let why =
                     format!("message {came} of the {stream:?} stream came where {expected} should have");
-                // The server was asked for exactly that one: it does not have it any more.
-                return if is_first {
-                    Ended::Failed(format!("{why}: commits are missing on the server"))
-                } else {
-                    Ended::Interrupted(why)
+                // A consumer that was made again by the client may begin anywhere; what the server has is its own word.
+                return match inner.is_missing(stream, expected).await {
+                    true => Ended::Failed(format!("{why}: commits are missing on the server")),
+                    false => Ended::Interrupted(why),
                 };
             }
-            is_first = false;
             let copy = inner.clone();
             let written = tokio::task::spawn_blocking(move || copy.replica.extend(stream, copied)).await;
             match written {

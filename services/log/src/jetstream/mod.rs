@@ -247,6 +247,17 @@ impl Inner {
         }
     }
 
+    /// Whether the server says that it does not have a message, though it has later ones.
+    async fn is_missing(&self, stream: Stream, seq: Seq) -> bool {
+        match self.streams.get(stream).get_raw_message(seq.0).await {
+            Ok(_) => false,
+            Err(error) => {
+                let is_later = self.server_end(stream).await.is_ok_and(|end| end >= seq);
+                error.kind() == async_nats::jetstream::stream::RawMessageErrorKind::NoMessageFound && is_later
+            }
+        }
+    }
+
     /// Whether the copy is of these streams, and not longer than they are. Gives the streams' ends.
     async fn check_copy(&self, dir: &std::path::Path) -> Result<PerStream<Seq>, BusError> {
         let mut ends = PerStream::default();

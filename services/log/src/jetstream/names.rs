@@ -65,7 +65,23 @@ impl Names {
         format!("daybook.{}.orders.{}", self.cluster, escaped(node.as_str()))
     }
 
-    /// Where a node says that it lives, and asks for its orders.
+    /// Where a node says that it lives.
+    pub fn beat(&self, node: &NodeName) -> String {
+        format!("daybook.{}.beat.{}", self.cluster, escaped(node.as_str()))
+    }
+
+    /// Where all nodes do.
+    pub fn beats(&self) -> String {
+        format!("daybook.{}.beat.*", self.cluster)
+    }
+
+    /// The node that a subject of [`Names::beat`] is about.
+    pub fn node_of_beat(&self, subject: &str) -> Option<NodeName> {
+        let node = subject.strip_prefix(&format!("daybook.{}.beat.", self.cluster))?;
+        Some(NodeName::from(unescaped(node)?.as_str()))
+    }
+
+    /// Where a node asks for its orders, and what has become of its reports.
     pub fn lease(&self, node: &NodeName) -> String {
         format!("daybook.{}.lease.{}", self.cluster, escaped(node.as_str()))
     }

@@ -1,13 +1,23 @@
 //! The streams and the bucket: made as they must be, or checked that they are.
 
+use std::time::Duration;
+
 use async_nats::jetstream::object_store::{self, ObjectStore};
 use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
 use async_nats::jetstream::{Context, context, stream};
 use daybook_schemas::Stream;
+use tokio::time::Instant;
 
 use super::connect::chain;
 use super::names::Names;
 use super::options::BusError;
+use crate::bounds::BUS_PAUSE_MAX;
+
+/// How long servers may take to be ready.
+const MAKE_PATIENCE: Duration = Duration::from_secs(12);
+
+/// What a server answers that has no leader to ask.
+const UNAVAILABLE: usize = 503;
 
 /// What marks a stream as ours, with the version of what its messages look like.
 const FORMAT_KEY: &str = "daybook-format";
@@ -61,19 +71,58 @@ pub(super) async fn open_for_copy(
     create: bool,
 ) -> Result<stream::Stream, BusError> {
     let wanted = config(names, which, replicas);
-    let found = match context.get_stream(&wanted.name).await {
-        Ok(found) => found,
-        Err(error) if is_missing(&error) && create => context
-            .create_stream(wanted.clone())
-            .await
-            .map_err(|error| not_made(&wanted.name, &chain(&error)))?,
-        Err(error) if is_missing(&error) => {
-            return Err(BusError::NoStream { stream: wanted.name, known: known_clusters(context).await });
+    let deadline = Instant::now() + MAKE_PATIENCE;
+    let found = loop {
+        match find_or_make(context, &wanted, create).await {
+            Ok(found) => break found,
+            Err(Obstacle::Busy(why)) if Instant::now() < deadline => {
+                tracing::info!(stream = %wanted.name, %why, "the servers are not ready; trying again");
+                tokio::time::sleep(BUS_PAUSE_MAX).await;
+            }
+            // A server that may not do it does not answer either.
+            Err(Obstacle::Busy(why)) if create => return Err(not_made(&wanted.name, &why)),
+            Err(Obstacle::Busy(why)) => {
+                return Err(BusError::Answer(format!("stream {}: {why}", wanted.name)));
+            }
+            Err(Obstacle::Missing) => {
+                return Err(BusError::NoStream { stream: wanted.name, known: known_clusters(context).await });
+            }
+            Err(Obstacle::Refused(error)) => return Err(error),
         }
-        Err(error) => return Err(BusError::Answer(format!("stream {}: {}", wanted.name, chain(&error)))),
     };
     check(&found.cached_info().config, &wanted)?;
     Ok(found)
+}
+
+/// Why there is no stream.
+enum Obstacle {
+    /// Servers that have just started, or of which one was lost, choose a leader first.
+    Busy(String),
+    Missing,
+    Refused(BusError),
+}
+
+async fn find_or_make(context: &Context, wanted: &Config, create: bool) -> Result<stream::Stream, Obstacle> {
+    let name = &wanted.name;
+    match context.get_stream(name).await {
+        Ok(found) => Ok(found),
+        Err(error) if is_missing(&error) && create => {
+            use context::CreateStreamErrorKind::{JetStream, JetStreamUnavailable, TimedOut};
+            context.create_stream(wanted.clone()).await.map_err(|error| match error.kind() {
+                TimedOut | JetStreamUnavailable => Obstacle::Busy(chain(&error)),
+                JetStream(inner) if inner.code() == UNAVAILABLE => Obstacle::Busy(chain(&error)),
+                _ => Obstacle::Refused(not_made(name, &chain(&error))),
+            })
+        }
+        Err(error) if is_missing(&error) => Err(Obstacle::Missing),
+        Err(error) => Err(match error.kind() {
+            context::GetStreamErrorKind::Request => Obstacle::Busy(chain(&error)),
+            context::GetStreamErrorKind::JetStream(inner) if inner.code() == UNAVAILABLE => {
+                Obstacle::Busy(chain(&error))
+            }
+            _ => Obstacle::Refused(BusError::Answer(format!("stream {name}: {}", chain(&error)))),
+        }),
+    }
 }
 
 fn is_missing(error: &context::GetStreamError) -> bool {
@@ -166,18 +215,30 @@ pub(super) async fn open_bucket(
     create: bool,
 ) -> Result<ObjectStore, BusError> {
     let bucket = names.bucket();
-    match context.get_object_store(&bucket).await {
-        Ok(store) => Ok(store),
-        Err(error) if !create => Err(BusError::Answer(format!("object store {bucket}: {}", chain(&error)))),
-        Err(_) => context
-            .create_object_store(object_store::Config {
-                bucket: bucket.clone(),
-                description: Some("Scripts and environments of Daybook's jobs, by content hash".to_string()),
-                storage: StorageType::File,
-                num_replicas: replicas,
-                ..object_store::Config::default()
-            })
-            .await
-            .map_err(|error| not_made(&bucket, &chain(&error))),
+    let deadline = Instant::now() + MAKE_PATIENCE;
+    loop {
+        let refused = match context.get_object_store(&bucket).await {
+            Ok(store) => return Ok(store),
+            Err(error) if !create => BusError::Answer(format!("object store {bucket}: {}", chain(&error))),
+            Err(_) => match context.create_object_store(bucket_config(&bucket, replicas)).await {
+                Ok(store) => return Ok(store),
+                Err(error) => not_made(&bucket, &chain(&error)),
+            },
+        };
+        if Instant::now() >= deadline {
+            return Err(refused);
+        }
+        tracing::info!(%bucket, %refused, "the servers are not ready; trying again");
+        tokio::time::sleep(BUS_PAUSE_MAX).await;
+    }
+}
+
+fn bucket_config(bucket: &str, replicas: usize) -> object_store::Config {
+    object_store::Config {
+        bucket: bucket.to_string(),
+        description: Some("Scripts and environments of Daybook's jobs, by content hash".to_string()),
+        storage: StorageType::File,
+        num_replicas: replicas,
+        ..object_store::Config::default()
     }
 }
