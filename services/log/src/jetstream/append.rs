@@ -63,10 +63,25 @@ async fn store_blobs(inner: &Inner, blobs: Vec<Blob>) -> Result<(), String> {
             if matches!(inner.replica.blob(&blob.hash), Ok(Some(_))) {
                 return Ok(());
             }
-            inner.blobs.put(&blob).await?;
+            put_blob(inner, &blob).await?;
             inner.replica.keep_blob(&blob.hash, &blob.bytes)
         })
         .await
+}
+
+/// Puts a blob as patiently as a commit is appended: servers that have lost their leader choose another.
+async fn put_blob(inner: &Inner, blob: &Blob) -> Result<(), String> {
+    let deadline = Instant::now() + BUS_APPEND_PATIENCE;
+    let mut pause = BUS_PAUSE_MIN;
+    loop {
+        match inner.blobs.put(blob).await {
+            Ok(()) => return Ok(()),
+            Err(why) if Instant::now() >= deadline => return Err(why),
+            Err(why) => tracing::debug!(%why, "a blob is put again"),
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(BUS_PAUSE_MAX);
+    }
 }
 
 async fn append_in_turn(inner: &Inner, prepared: &Prepared) -> Result<Appended, AppendError> {
