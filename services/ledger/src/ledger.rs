@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use daybook_log::clock::Clock;
 use daybook_log::{EventLog, LogHandle, ReadError};
@@ -231,6 +231,7 @@ async fn run(book: Arc<Book>, log: LogHandle, publish: watch::Sender<Progress>) 
 async fn follow(book: &Arc<Book>, log: &dyn EventLog, publish: &watch::Sender<Progress>) -> Option<String> {
     let mut position = publish.borrow().position;
     let mut retry = RETRY_MIN;
+    let mut backlog = Backlog { told: Instant::now() };
     loop {
         match log.read(Stream::State, position.next(), POST_COMMITS).await {
             Ok(commits) if commits.is_empty() => {
@@ -240,6 +241,7 @@ async fn follow(book: &Arc<Book>, log: &dyn EventLog, publish: &watch::Sender<Pr
                 Ok(posted) => {
                     position = posted.reached;
                     publish.send_modify(|progress| (progress.position, progress.trouble) = (position, None));
+                    backlog.tell(position, log.end(Stream::State));
                     if posted.refused.is_some() {
                         return posted.refused;
                     }
@@ -253,6 +255,25 @@ async fn follow(book: &Arc<Book>, log: &dyn EventLog, publish: &watch::Sender<Pr
                 log.wait_past(Stream::State, Seq(position.0.saturating_sub(1))).await.ok()?;
             }
             Err(error) => return Some(error.to_string()),
+        }
+    }
+}
+
+/// So many commits behind, it is said how far the ledger is; every so often.
+const BACKLOG_COMMITS: u64 = 10_000;
+const BACKLOG_EVERY: Duration = Duration::from_secs(5);
+
+/// Says now and then how far a ledger is that has much to post.
+struct Backlog {
+    told: Instant,
+}
+
+impl Backlog {
+    fn tell(&mut self, position: Seq, end: Seq) {
+        let behind = end.0.saturating_sub(position.0);
+        if behind >= BACKLOG_COMMITS && self.told.elapsed() >= BACKLOG_EVERY {
+            self.told = Instant::now();
+            tracing::info!(%position, %end, percent = position.0 * 100 / end.0, "the ledger catches up");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Benchmarks: figures with a baseline of the same run. See README.md beside Cargo.toml for what each means.
 
+mod backlog;
 mod baseline;
 mod bus;
 mod daemon;
@@ -22,7 +23,7 @@ struct Arguments {
     /// A tenth of the work.
     #[arg(long)]
     quick: bool,
-    /// Only this section: baseline, appends, submissions, jobs, queue or bus (may be given several times).
+    /// Only this section: baseline, appends, submissions, jobs, queue, bus or backlog (may be given several times).
     #[arg(long, value_name = "SECTION")]
     only: Vec<String>,
     /// Where the measured files lie [default: the system's temporary directory].
@@ -31,7 +32,7 @@ struct Arguments {
 }
 
 /// The sections in the order in which they run.
-const SECTIONS: [&str; 6] = ["baseline", "appends", "submissions", "jobs", "queue", "bus"];
+const SECTIONS: [&str; 7] = ["baseline", "appends", "submissions", "jobs", "queue", "bus", "backlog"];
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -74,6 +75,7 @@ fn measure(arguments: &Arguments) -> Result<Value, String> {
             "jobs" => running::measure(&root, scale, &baseline)?,
             "queue" => queue::measure(&root, scale)?,
             "bus" => bus::measure(&root, scale)?,
+            "backlog" => backlog::measure(&root, scale)?,
             _ => baseline.to_json(),
         };
         report.insert(section.to_string(), figures);
