@@ -1,7 +1,7 @@
 //! The nodes as one cycle sees them: what each could give now, and which are whose partition's.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -27,6 +27,8 @@ pub(crate) struct Ground<'a> {
     numbers: BTreeMap<&'a NodeName, usize>,
     /// What each could give now; `None`: it is not to be used.
     free: Vec<Option<Free>>,
+    /// What each could give if nothing ran there; made when it is asked for.
+    whole: Vec<OnceCell<Free>>,
     fields: Vec<Field<'a>>,
     field_numbers: BTreeMap<&'a Arc<str>, usize>,
     /// CPUs free on all nodes together.
@@ -44,8 +46,10 @@ impl<'a> Ground<'a> {
             sites.iter().map(|site| site.node.is_schedulable().then(|| site.free())).collect();
         let numbers = sites.iter().enumerate().map(|(at, site)| (&site.node.definition.name, at)).collect();
         let cpus_free = free.iter().flatten().map(|free| u64::from(free.cpu_count)).sum();
+        let whole = vec![OnceCell::new(); sites.len()];
         let (fields, field_numbers) = (Vec::new(), BTreeMap::new());
-        Ground { sites, numbers, free, fields, field_numbers, cpus_free, cpus_free_most: Cell::new(None) }
+        let cpus_free_most = Cell::new(None);
+        Ground { sites, numbers, free, whole, fields, field_numbers, cpus_free, cpus_free_most }
     }
 
     /// The number of a node.
@@ -95,6 +99,12 @@ impl<'a> Ground<'a> {
         self.free[site]
             .as_ref()
             .map(|free| without_reserved(Cow::Borrowed(free), site, None, until, reservations))
+    }
+
+    /// What a node could give if nothing ran there; `None`: it is not to be used.
+    pub(crate) fn whole(&self, site: usize) -> Option<&Free> {
+        self.free[site].as_ref()?;
+        Some(self.whole[site].get_or_init(|| self.sites[site].whole()))
     }
 
     /// The most CPUs free on one node: no task of more can start now.

@@ -214,11 +214,20 @@ impl<'a> Planning<'a, '_> {
 
     /// Why a shape does not fit: what is in use, nodes that are not up, or the request itself.
     fn judge(&mut self, job: &'a Job, number: usize) {
-        let shape = self.shapes.get(number);
-        let sites = &self.ground.sites;
-        let up = |site: usize| self.ground.free(site).map(|_| Cow::Owned(sites[site].whole()));
-        let fits_when_empty =
-            shape.demand.as_ref().is_some_and(|demand| place(demand, sites, &shape.order, &up).is_some());
+        let fits_when_empty = match self.shapes.fits_when_empty(job) {
+            Some(known) => known,
+            None => {
+                let shape = self.shapes.get(number);
+                let up = |site: usize| self.ground.whole(site).map(Cow::Borrowed);
+                let sites = &self.ground.sites;
+                let fits = shape
+                    .demand
+                    .as_ref()
+                    .is_some_and(|demand| place(demand, sites, &shape.order, &up).is_some());
+                self.shapes.note_fits_when_empty(job, fits);
+                fits
+            }
+        };
         let verdict = if fits_when_empty {
             Verdict::Blocked
         } else if could_ever_start(self.cluster, &job.partition, &job.request).is_ok() {

@@ -39,6 +39,8 @@ type Key<'a> = (&'a str, TimeLimit, &'a ResourceRequest);
 pub(crate) struct Shapes<'a> {
     numbers: BTreeMap<Key<'a>, usize>,
     all: Vec<Shape<'a>>,
+    /// Whether a request would fit if nothing ran: a matter of partition and request, not of the time limit.
+    when_empty: BTreeMap<(&'a str, &'a ResourceRequest), bool>,
     /// The last one asked for, by identity: a queue is mostly runs of equal jobs.
     last: Option<(&'a Arc<ResourceRequest>, &'a Arc<str>, TimeLimit, usize)>,
 }
@@ -64,6 +66,15 @@ impl<'a> Shapes<'a> {
         };
         self.last = Some((&job.request, &job.partition, job.time_limit, number));
         number
+    }
+
+    /// Whether a job's request would fit if nothing ran, where that is known.
+    pub(crate) fn fits_when_empty(&self, job: &Job) -> Option<bool> {
+        self.when_empty.get(&(job.partition.as_ref(), job.request.as_ref())).copied()
+    }
+
+    pub(crate) fn note_fits_when_empty(&mut self, job: &'a Job, fits: bool) {
+        self.when_empty.insert((job.partition.as_ref(), job.request.as_ref()), fits);
     }
 
     pub(crate) fn get(&self, number: usize) -> &Shape<'a> {

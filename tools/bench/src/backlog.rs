@@ -129,8 +129,8 @@ fn run(number: usize) -> RunId {
     RunId::new(id(number), 0)
 }
 
-fn node(template: &NodeDefinition, number: usize) -> NodeDefinition {
-    let name = NodeName::from(format!("node{number:02}").as_str());
+pub fn node(template: &NodeDefinition, number: usize) -> NodeDefinition {
+    let name = NodeName::from(format!("node{number:05}").as_str());
     let gpu = |index| GpuDevice {
         index,
         uuid: format!("{name}/gpu{index}").into(),
@@ -140,6 +140,10 @@ fn node(template: &NodeDefinition, number: usize) -> NodeDefinition {
     NodeDefinition {
         gpus: (0..8).map(gpu).collect(),
         cpus: 8,
+        boards: 1,
+        sockets: 2,
+        cores_per_socket: 4,
+        threads_per_core: 1,
         memory: Mebibytes(8000),
         initial: None,
         name: name.clone(),
@@ -202,7 +206,7 @@ async fn append(log: &LogHandle, subject: Subject, id: &str, bodies: Vec<Body>) 
 }
 
 /// What a real submission looks like.
-fn golden_spec() -> Result<daybook_schemas::job::JobSpec, String> {
+pub fn golden_spec() -> Result<daybook_schemas::job::JobSpec, String> {
     let golden = include_bytes!("../../../schemas/golden/job.submitted.v1.json");
     let commit = Commit::from_bytes(golden).map_err(|error| error.to_string())?;
     match commit.events.into_iter().next().map(|event| event.body) {
@@ -217,7 +221,7 @@ fn golden_spec() -> Result<daybook_schemas::job::JobSpec, String> {
     }
 }
 
-fn golden_cluster() -> Result<ClusterConfigured, String> {
+pub fn golden_cluster() -> Result<ClusterConfigured, String> {
     let golden = include_bytes!("../../../schemas/golden/cluster.configured.v1.json");
     let commit = Commit::from_bytes(golden).map_err(|error| error.to_string())?;
     match commit.events.into_iter().next().map(|event| event.body) {
@@ -227,7 +231,7 @@ fn golden_cluster() -> Result<ClusterConfigured, String> {
 }
 
 /// Of this process.
-fn resident_mebibytes() -> u64 {
+pub fn resident_mebibytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
     line.split_whitespace().next().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0) / 1024

@@ -6,6 +6,7 @@ mod bus;
 mod daemon;
 mod figures;
 mod log;
+mod plan;
 mod queue;
 mod running;
 mod submitting;
@@ -13,7 +14,7 @@ mod submitting;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use serde_json::{Map, Value};
 
 /// Measures Daybook on this machine and prints JSON.
@@ -29,6 +30,14 @@ struct Arguments {
     /// Where the measured files lie [default: the system's temporary directory].
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// The planning core alone, on a queue and a cluster of any size
+    Plan(plan::PlanArguments),
 }
 
 /// The sections in the order in which they run.
@@ -43,7 +52,11 @@ fn main() -> ExitCode {
         );
         return ExitCode::FAILURE;
     }
-    match measure(&arguments) {
+    let measured = match &arguments.what {
+        Some(What::Plan(sizes)) => plan::measure(sizes),
+        None => measure(&arguments),
+    };
+    match measured {
         Ok(report) => {
             println!("{report:#}");
             ExitCode::SUCCESS

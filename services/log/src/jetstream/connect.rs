@@ -25,6 +25,9 @@ const PAYLOAD_MIN: usize = 8_000_000;
 const TLS_REMEDY: &str = "check that the server speaks TLS, its certificate (its names, and whether it has expired), and \
                           ca_file under [log.nats] in daybook.toml";
 
+/// How servers say that they have no room: for the server, and for the account.
+const STORE_FULL: [&str; 2] = ["error code 10023", "error code 10047"];
+
 /// Connects, and checks that the server will do.
 pub async fn connect(bus: &Bus, name: &str) -> Result<Client, BusError> {
     let addresses = addresses(&bus.servers)?;
@@ -146,6 +149,12 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
             text.push_str(&inner_text);
         }
         cause = inner.source();
+    }
+    if STORE_FULL.iter().any(|code| text.contains(code)) {
+        text.push_str(
+            ": the NATS server's store is full; make room on its disk or raise max_file_store, and restart nats-server (it \
+             looks at the disk when it starts)",
+        );
     }
     text
 }

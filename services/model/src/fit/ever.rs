@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 
 use daybook_schemas::NodeName;
 use daybook_schemas::job::{Reason, ResourceRequest, TimeLimit};
@@ -144,6 +145,10 @@ fn node_or_cpu_limit(
     let wanted = u64::from(request.tasks.max(asked)) * u64::from(request.cpus_per_task.max(1));
     // The sum is needed only for requests of more than the first node has.
     let is_small = partition.nodes.first().is_some_and(|name| cpus_of(name) >= wanted);
-    let is_large = !is_small && partition.nodes.iter().map(cpus_of).sum::<u64>() < wanted;
+    let enough = |sum: u64, name| match sum + cpus_of(name) {
+        sum if sum >= wanted => ControlFlow::Break(()),
+        sum => ControlFlow::Continue(sum),
+    };
+    let is_large = !is_small && partition.nodes.iter().try_fold(0, enough).is_continue();
     is_large.then_some(Reason::PartitionConfig)
 }

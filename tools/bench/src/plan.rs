@@ -1,0 +1,230 @@
+//! The planning core alone: cycles of a moving queue, without log, loop or daemon.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use daybook_model::Cluster;
+use daybook_planner::{Policy, plan};
+use daybook_schemas::events::{JobSubmitted, NodeRegistered, RunEnded, RunNodeReleased};
+use daybook_schemas::job::{GpuRequest, GpuScope, JobSpec, TimeLimit};
+use daybook_schemas::run::{EndCause, ExitStatus};
+use daybook_schemas::{Actor, Body, Commit, Event, JobId, Mebibytes, RunId, Subject, UtcMicros};
+use serde_json::{Value, json};
+
+use crate::backlog::{golden_cluster, golden_spec, node, resident_mebibytes};
+use crate::figures::rounded;
+
+/// What `daybook-bench plan` is told.
+#[derive(clap::Args)]
+pub struct PlanArguments {
+    /// Waiting jobs.
+    #[arg(long, default_value_t = 10_000)]
+    jobs: usize,
+    /// Nodes of eight GPUs and eight CPUs.
+    #[arg(long, default_value_t = 1_000)]
+    nodes: usize,
+    /// What the requests are drawn with.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Cycles that are timed.
+    #[arg(long, default_value_t = 200)]
+    cycles: usize,
+    /// Print JSON (always; the option is there for scripts that give it).
+    #[arg(long)]
+    json: bool,
+}
+
+/// A cluster and its next commits.
+struct Scene {
+    cluster: Cluster,
+    now: UtcMicros,
+    random: u64,
+    spec: JobSpec,
+}
+
+/// Times cycles: each after one run has ended and one job was submitted.
+pub fn measure(arguments: &PlanArguments) -> Result<Value, String> {
+    let before = resident_mebibytes();
+    let mut scene = Scene {
+        cluster: Cluster::new(),
+        now: UtcMicros(1_800_000_000_000_000),
+        random: arguments.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
+        spec: golden_spec()?,
+    };
+    scene.configure(arguments)?;
+    let nodes = resident_mebibytes();
+    for _ in 0..arguments.jobs + arguments.nodes * 4 {
+        scene.submit()?;
+    }
+    let policy = Policy::of(&scene.cluster).ok_or("the cluster is not configured")?;
+    // The nodes fill; what is left is the queue.
+    let mut first_cycles = 0;
+    loop {
+        let cycle = plan(&scene.cluster, scene.now, &policy);
+        let is_full = cycle.starts.is_empty();
+        scene.commit(Subject::Plan, cycle.to_events().into_iter().map(|event| event.body).collect())?;
+        first_cycles += 1;
+        if is_full || first_cycles > 1_000 {
+            break;
+        }
+    }
+    while scene.cluster.ready().len() < arguments.jobs {
+        scene.submit()?;
+    }
+    let (mut millis, mut considered, mut bounded, mut starts) = (Vec::new(), 0u64, 0u64, 0usize);
+    for _ in 0..arguments.cycles {
+        scene.now = UtcMicros(scene.now.0 + 1_000_000);
+        scene.end_a_run()?;
+        scene.submit()?;
+        let begun = Instant::now();
+        let cycle = plan(&scene.cluster, scene.now, &policy);
+        millis.push(begun.elapsed().as_secs_f64() * 1e3);
+        considered += u64::from(cycle.jobs_considered);
+        bounded += u64::from(cycle.bounded);
+        starts += cycle.starts.len();
+        scene.commit(Subject::Plan, cycle.to_events().into_iter().map(|event| event.body).collect())?;
+    }
+    millis.sort_by(f64::total_cmp);
+    let at = |part: f64| millis[((millis.len() - 1) as f64 * part).round() as usize];
+    Ok(json!({
+        "jobs": arguments.jobs,
+        "nodes": arguments.nodes,
+        "seed": arguments.seed,
+        "cycles": arguments.cycles,
+        "waiting": scene.cluster.ready().len(),
+        "waiting_by_reason": scene.reasons(),
+        "running": scene.cluster.runs().len(),
+        "min_ms": rounded(at(0.0)),
+        "median_ms": rounded(at(0.5)),
+        "p99_ms": rounded(at(0.99)),
+        "max_ms": rounded(at(1.0)),
+        "jobs_considered_per_cycle": considered / arguments.cycles.max(1) as u64,
+        "starts": starts,
+        "bounded_cycles": bounded,
+        "resident_mebibytes_of_jobs_and_runs": resident_mebibytes().saturating_sub(nodes),
+        "resident_mebibytes_of_nodes": nodes.saturating_sub(before),
+    }))
+}
+
+impl Scene {
+    fn configure(&mut self, arguments: &PlanArguments) -> Result<(), String> {
+        let mut configured = golden_cluster()?;
+        let template = configured.nodes.first().cloned().ok_or("the golden cluster has no node")?;
+        configured.nodes = (0..arguments.nodes).map(|number| node(&template, number)).collect();
+        configured.partitions.truncate(1);
+        for partition in &mut configured.partitions {
+            *partition = daybook_schemas::node::PartitionDefinition {
+                nodes: configured.nodes.iter().map(|node| node.name.clone()).collect(),
+                name: "main".to_string(),
+                max_nodes: None,
+                allow_accounts: None,
+                allow_groups: None,
+                exclusive: false,
+                default_memory: None,
+                max_time: TimeLimit::Unlimited,
+                ..partition.clone()
+            };
+        }
+        configured.parameters.planner_jobs_max = u32::try_from(arguments.jobs).unwrap_or(u32::MAX);
+        configured.parameters.max_job_count = u32::MAX;
+        configured.parameters.default_memory =
+            Some(daybook_schemas::job::MemoryRequest::PerCpu(Mebibytes(1000)));
+        let definitions = configured.nodes.clone();
+        self.commit(Subject::Admin, vec![configured.into()])?;
+        for definition in definitions {
+            let registered = NodeRegistered {
+                node: definition.name.clone(),
+                boot_id: "bench".to_string(),
+                cpus: definition.cpus,
+                memory: definition.memory,
+                gpus: definition.gpus,
+                agent_version: String::new(),
+                operating_system: String::new(),
+                architecture: String::new(),
+            };
+            self.commit(Subject::Node(definition.name), vec![registered.into()])?;
+        }
+        Ok(())
+    }
+
+    /// Waiting jobs by the reason that is recorded.
+    fn reasons(&self) -> BTreeMap<&'static str, u64> {
+        let mut reasons = BTreeMap::new();
+        for key in self.cluster.ready() {
+            if let Some(job) = self.cluster.jobs().get(&key.job) {
+                *reasons.entry(job.reason.word()).or_insert(0) += 1;
+            }
+        }
+        reasons
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % bound
+    }
+
+    /// A job of one to eight GPUs on a node, or of two to eight whole nodes; of a quarter of an hour to two days.
+    fn submit(&mut self) -> Result<(), String> {
+        let mut spec = self.spec.clone();
+        let gpus = [1, 1, 1, 2, 2, 4, 8, 8][self.below(8) as usize];
+        let nodes = if self.below(20) == 0 { 2u32 << self.below(3) } else { 1 };
+        let minutes = [15, 30, 60, 60, 240, 480, 1440, 2880][self.below(8) as usize];
+        spec.partition = "main".to_string();
+        spec.time_limit = Some(TimeLimit::Minutes(minutes));
+        spec.request.nodes_min = nodes;
+        spec.request.nodes_max = Some(nodes);
+        spec.request.tasks = nodes;
+        spec.request.cpus_per_task = gpus;
+        spec.request.tasks_per_node = None;
+        spec.request.memory = None;
+        spec.request.exclusive = false;
+        spec.request.nodes_required = Vec::new();
+        spec.request.nodes_excluded = Vec::new();
+        spec.request.features = Vec::new();
+        spec.request.gpus = vec![GpuRequest { scope: GpuScope::Node, gpu_type: None, count: gpus }];
+        let job = self.cluster.next_job_id();
+        self.commit(Subject::Jobs, vec![JobSubmitted { job, ids: 1, spec }.into()])
+    }
+
+    /// One of the runs, drawn, is over and released.
+    fn end_a_run(&mut self) -> Result<(), String> {
+        let count = self.cluster.runs().len() as u64;
+        if count == 0 {
+            return Ok(());
+        }
+        let from = RunId::new(JobId(u32::try_from(self.below(count)).unwrap_or(0)), 0);
+        let found = self.cluster.runs().range(from..).next().map(|(id, run)| (*id, run.clone()));
+        let Some((run, held)) = found else { return Ok(()) };
+        let exit = ExitStatus::default();
+        for share in held.nodes.iter() {
+            let node = share.node.clone();
+            let ended = RunEnded {
+                run,
+                node: node.clone(),
+                cause: EndCause::Exited,
+                exit,
+                message: None,
+                usage: None,
+            };
+            let released = RunNodeReleased { run, node: node.clone() };
+            self.commit(Subject::Node(node), vec![ended.into(), released.into()])?;
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, subject: Subject, bodies: Vec<Body>) -> Result<(), String> {
+        let seq = self.cluster.position().next();
+        let event = |(number, body)| Event {
+            id: format!("plan/{seq}/{number}").into(),
+            source: "bench".to_string(),
+            time: self.now,
+            actor: Actor::service("bench"),
+            cause: None,
+            body,
+        };
+        let events = bodies.into_iter().enumerate().map(event).collect();
+        self.cluster.apply(&Commit { seq, time: self.now, subject, events })
+    }
+}
