@@ -2,6 +2,8 @@
 //!
 //! The document is walked instead of deserialised, so that every fault in it is reported at once.
 
+mod relays;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,7 +13,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{Findings, Place, did_you_mean};
 use crate::files::Files;
-use crate::settings::{LogBackend, NatsSettings, SpoolDir};
+use crate::settings::{LogBackend, NatsSettings, RelaySettings, SpoolDir};
 use crate::slurm_conf::parameters::PLANNER_JOBS_MAX_MAX;
 
 /// The file's name.
@@ -24,6 +26,7 @@ pub(crate) const KEYS: &[(&str, &[&str])] = &[
     ("log", &["backend", "nats"]),
     ("nodes", &["simulated"]),
     ("planner", &["backfill_reservations", "jobs_max", "node_lease"]),
+    ("relays", &["key", "root"]),
 ];
 
 /// The keys of `[log.nats]`.
@@ -55,6 +58,7 @@ pub(crate) struct DaybookToml {
     pub socket: Option<PathBuf>,
     pub log: LogBackend,
     pub nats: NatsSettings,
+    pub relays: Vec<RelaySettings>,
 }
 
 /// Reads `daybook.toml`, if there is one.
@@ -108,9 +112,16 @@ impl Reader<'_> {
                 continue;
             };
             let Some(content) = self.table(name, value, table) else { continue };
-            if table == "nodes" {
-                self.nodes(content, keys, settings);
-                continue;
+            match table {
+                "nodes" => {
+                    self.nodes(content, keys, settings);
+                    continue;
+                }
+                "relays" => {
+                    self.relays(content, keys, settings);
+                    continue;
+                }
+                _ => {}
             }
             for (key, value) in content {
                 if self.is_known(key, keys, &format!("[{table}]")) {

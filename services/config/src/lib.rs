@@ -20,6 +20,7 @@ mod local_cluster;
 mod machine;
 #[cfg(test)]
 mod manual;
+mod public_nkey;
 mod settings;
 mod slurm_conf;
 mod values;
@@ -37,7 +38,7 @@ use serde::Serialize;
 pub use diagnostic::{Diagnostic, Severity};
 pub use machine::{CpuTopology, FoundGpu, LocalMachine, Machine, gpu_type};
 use settings::NODE_LEASE;
-pub use settings::{DaemonSettings, LogBackend, NatsSettings, SpoolDir};
+pub use settings::{DaemonSettings, LogBackend, NatsSettings, RelaySettings, SpoolDir};
 
 use daybook_toml::{DAYBOOK_TOML, DaybookToml};
 use diagnostic::{Findings, Place, did_you_mean};
@@ -272,6 +273,7 @@ fn daemon_settings(
         node_lease: toml.node_lease.map_or(NODE_LEASE, |seconds| Duration::from_secs(seconds.into())),
         log: toml.log,
         nats: toml.nats.clone(),
+        relays: toml.relays.clone(),
     }
 }
 

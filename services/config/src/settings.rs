@@ -19,6 +19,19 @@ pub struct DaemonSettings {
     pub log: LogBackend,
     /// How the NATS server is used, where events are kept there.
     pub nats: NatsSettings,
+    /// The login machines whose relays are believed, by name.
+    pub relays: Vec<RelaySettings>,
+}
+
+/// One entry of `[relays]` of `daybook.toml`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RelaySettings {
+    /// The relay's name: the login machine's, as its key was made for.
+    pub name: String,
+    /// Its public nkey: `U` and 55 letters and digits.
+    pub key: String,
+    /// Whether it may speak for its machine's root.
+    pub root: bool,
 }
 
 impl Default for DaemonSettings {
@@ -29,6 +42,7 @@ impl Default for DaemonSettings {
             node_lease: NODE_LEASE,
             log: LogBackend::default(),
             nats: NatsSettings::default(),
+            relays: Default::default(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The services of this process together, over one log.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,12 +24,11 @@ use crate::leader::StandBy;
 use crate::log::{OpenLog, Place};
 use crate::paths::Paths;
 use crate::roles::Roles;
-use crate::{RunArguments, agents, leases, node_only, orders, snapshots};
+use crate::socket::{self, Server};
+use crate::{RunArguments, agents, leases, node_only, orders, relay, snapshots};
 
 /// How long the model may take to read the log at the start before that is said.
 const FOLD_PATIENCE: Duration = Duration::from_secs(30);
-/// How long open requests may take when the daemon stops.
-const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Runs until TERM or INT.
 pub async fn run(arguments: RunArguments) -> Result<(), String> {
@@ -105,9 +104,12 @@ async fn serve(
     if let Some(ledger) = &ledger {
         router = router.merge(daybook_ledger::router(ledger.clone()));
     }
+    let relays = relay::serve(roles, configuration, place, router.clone(), clock.clone()).await?;
     let server = match roles.serve_clients() {
         true => {
-            Some(Server::start(socket_path(arguments, configuration, authority), authority, router).await?)
+            let path = socket::path(arguments.socket.as_deref(), &configuration.daemon);
+            let mode = if authority.daemon_uid == 0 { 0o666 } else { 0o600 };
+            Some(Server::start(path, mode, router).await?)
         }
         false => None,
     };
@@ -119,9 +121,18 @@ async fn serve(
         why = opened.failed() => Err(why),
     };
     tracing::info!("stopping; jobs go on");
-    if let Some(server) = server {
-        server.stop().await;
-    }
+    tokio::join!(
+        async {
+            if let Some(relays) = relays {
+                relays.stop().await;
+            }
+        },
+        async {
+            if let Some(server) = server {
+                server.stop().await;
+            }
+        },
+    );
     planner.stop().await;
     for agent in agents {
         agent.stop().await;
@@ -131,38 +142,6 @@ async fn serve(
     snapshots::save(&paths.snapshot(), &live.now())?;
     opened.close().await;
     outcome
-}
-
-/// The socket that clients use.
-struct Server {
-    socket: PathBuf,
-    stop: tokio::sync::watch::Sender<bool>,
-    task: tokio::task::JoinHandle<()>,
-}
-
-impl Server {
-    async fn start(socket: PathBuf, authority: Authority, router: axum::Router) -> Result<Server, String> {
-        let mode = if authority.daemon_uid == 0 { 0o666 } else { 0o600 };
-        let listener = daybook_gateway::bind(&socket, mode).await.map_err(|error| error.to_string())?;
-        let (stop, mut told) = tokio::sync::watch::channel(false);
-        let serving = daybook_gateway::serve(listener, router, async move {
-            let _ = told.wait_for(|stop| *stop).await;
-        });
-        let task = tokio::spawn(async move {
-            let _ = serving.await;
-        });
-        tracing::info!(socket = %socket.display(), "listening");
-        Ok(Server { socket, stop, task })
-    }
-
-    async fn stop(mut self) {
-        self.stop.send_replace(true);
-        // Long polls and followers would keep the server for minutes: they are cut.
-        if tokio::time::timeout(STOP_PATIENCE, &mut self.task).await.is_err() {
-            self.task.abort();
-        }
-        let _ = std::fs::remove_file(&self.socket);
-    }
 }
 
 /// The planner of this process, if there is one.
@@ -316,16 +295,6 @@ async fn announce(
         Err(error) => return Err(format!("the configuration cannot be recorded: {error}")),
     };
     live.at_least(seq, FOLD_PATIENCE).await.map(|_| ()).map_err(|error| error.to_string())
-}
-
-fn socket_path(arguments: &RunArguments, configuration: &Configuration, authority: Authority) -> PathBuf {
-    if let Some(path) = arguments.socket.clone().or_else(|| configuration.daemon.socket.clone()) {
-        return path;
-    }
-    match (authority.daemon_uid, std::env::var_os("XDG_RUNTIME_DIR")) {
-        (0, _) | (_, None) => PathBuf::from("/run/daybook/daybook.sock"),
-        (_, Some(runtime)) => PathBuf::from(runtime).join("daybook/daybook.sock"),
-    }
 }
 
 /// Waits for TERM or INT.

@@ -9,8 +9,10 @@ mod log;
 mod node_only;
 mod orders;
 mod paths;
+mod relay;
 mod roles;
 mod snapshots;
+mod socket;
 mod verify;
 
 use std::path::PathBuf;
@@ -38,6 +40,8 @@ enum Command {
     MakeLog(MakeLogArguments),
     /// Move a stopped cluster's log from its directory to a bus, or back: same sequences, same bytes, compared.
     CopyLog(CopyLogArguments),
+    /// Pass the requests of a login machine's users on to the cluster, over its NATS servers, until TERM.
+    Relay(RelayArguments),
     /// Check a stopped cluster: fold the log, decide every recorded cycle again, rebuild the ledger and compare.
     Verify(VerifyArguments),
 }
@@ -100,6 +104,23 @@ pub struct CopyLogArguments {
     pub json: bool,
 }
 
+/// What `daybookd relay` is told.
+#[derive(clap::Args)]
+pub struct RelayArguments {
+    /// Directory with slurm.conf (for the cluster's name) and daybook.toml (for [log.nats]).
+    #[arg(long, value_name = "DIR")]
+    pub config: PathBuf,
+    /// The socket to serve [default: daybook.toml's, else /run/daybook/daybook.sock].
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+    /// The relay's name, as it was told to `daybook keys add-relay` [default: this machine's host name].
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// The NATS server, as for `run` [default: daybook.toml's].
+    #[arg(long, value_name = "LOG")]
+    pub log: Option<String>,
+}
+
 /// What `daybookd verify` is told.
 #[derive(clap::Args)]
 pub struct VerifyArguments {
@@ -129,6 +150,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => runtime.block_on(cluster::run(arguments)),
         Command::MakeLog(arguments) => runtime.block_on(log::make(arguments)),
         Command::CopyLog(arguments) => runtime.block_on(copy_log::run(arguments)),
+        Command::Relay(arguments) => runtime.block_on(relay::run(arguments)),
         Command::Verify(arguments) => runtime.block_on(verify::run(arguments)),
     };
     // Blocking reads of the log that are still under way end with the process.

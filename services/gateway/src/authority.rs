@@ -2,9 +2,6 @@
 
 use daybook_model::{Cluster, Job};
 use daybook_schemas::api::{ApiError, ErrorCode, Peer};
-use daybook_schemas::job::JobUser;
-use daybook_schemas::{Actor, Authentication};
-use nix::unistd::{Gid, Group, Uid, User};
 
 /// The daemon's own standing on this machine.
 #[derive(Clone, Copy, Debug)]
@@ -41,22 +38,4 @@ impl Authority {
 /// What Slurm says to somebody who may not.
 pub(crate) fn denied() -> ApiError {
     ApiError::new(ErrorCode::PermissionDenied, "Access/permission denied")
-}
-
-/// A user's identity from the machine's user database; digits stand for a name that is not known.
-pub(crate) fn identity(uid: u32, gid: u32) -> JobUser {
-    let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
-    let group = Group::from_gid(Gid::from_raw(gid)).ok().flatten();
-    JobUser {
-        uid,
-        gid,
-        name: user.map_or_else(|| uid.to_string(), |user| user.name),
-        group: group.map_or_else(|| gid.to_string(), |group| group.name),
-    }
-}
-
-/// The peer as an event's actor.
-pub(crate) fn actor(peer: Peer) -> Actor {
-    let name = identity(peer.uid, peer.gid).name;
-    Actor { name, uid: Some(peer.uid), authentication: Authentication::PeerCredentials, via: None }
 }

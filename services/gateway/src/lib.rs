@@ -4,6 +4,7 @@
 //! has everything appended before, and appends the outcome as one commit of the subject `jobs`, with the expectation
 //! that nobody else wrote there in between. What is not appended is not accepted.
 
+mod asker;
 mod authority;
 mod events_route;
 mod intake;
@@ -11,6 +12,7 @@ mod requests;
 mod routes;
 mod server;
 
+pub use asker::Relayed;
 pub use authority::Authority;
 pub use intake::{Intake, IntakeClosed};
 pub use routes::{Gateway, router};

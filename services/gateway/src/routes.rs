@@ -7,17 +7,18 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Extension, Json, Router};
+use axum::{Json, Router};
 use daybook_log::LogHandle;
 use daybook_log::follow::Live;
 use daybook_model::Cluster;
 use daybook_schemas::api::{
     ApiError, BODY_BYTES_MAX, CancelRequest, Changed, ErrorCode, JobAction, JobSubmission, JobUpdateRequest,
-    NodeUpdateRequest, Peer, Ping, SubmitAnswer, openapi,
+    NodeUpdateRequest, Ping, SubmitAnswer, openapi,
 };
 use daybook_schemas::{BlobHash, Stream};
 
-use crate::authority::{Authority, actor, denied, identity};
+use crate::asker::Asker;
+use crate::authority::{Authority, denied};
 use crate::intake::{Intake, Outcome};
 use crate::requests::{self, Action, ActionKind, Cancel, NodeUpdate, Request, Submission, Update};
 
@@ -87,26 +88,26 @@ impl Gateway {
     /// Admits the peer and has the request decided.
     async fn ask(
         &self,
-        peer: Peer,
+        asker: Asker,
         request_id: String,
         request: Request,
         blobs: Vec<Arc<[u8]>>,
     ) -> Result<Outcome, ApiError> {
-        self.authority.admit(peer)?;
-        self.intake.submit(request, request_id, peer, actor(peer), blobs).await
+        self.authority.admit(asker.peer)?;
+        self.intake.submit(request, request_id, asker.peer, asker.actor(), blobs).await
     }
 }
 
 async fn submit(
     State(gateway): State<Gateway>,
-    Extension(peer): Extension<Peer>,
+    asker: Asker,
     Json(mut asked): Json<JobSubmission>,
 ) -> Answer<SubmitAnswer> {
     requests::check_payload(&asked)?;
     let user = match asked.user.take() {
-        None => identity(peer.uid, peer.gid),
-        Some(user) if user.uid == peer.uid => identity(user.uid, peer.gid),
-        Some(user) if gateway.authority.is_administrator(&gateway.live.now(), peer.uid) => user,
+        None => asker.identity(),
+        Some(user) if user.uid == asker.peer.uid => asker.identity(),
+        Some(user) if gateway.authority.is_administrator(&gateway.live.now(), asker.peer.uid) => user,
         Some(_) => return Err(denied().into()),
     };
     let script: Arc<[u8]> = std::mem::take(&mut asked.script.0).into();
@@ -125,7 +126,7 @@ async fn submit(
     };
     let request_id = submission.asked.request_id.clone();
     let request = Request::Submission(Box::new(submission));
-    let outcome = gateway.ask(peer, request_id, request, vec![script, environment]).await?;
+    let outcome = gateway.ask(asker, request_id, request, vec![script, environment]).await?;
     let job = outcome.decided.job.ok_or_else(|| {
         ApiError::new(ErrorCode::InvalidRequest, "Invalid request id")
             .detail("it was used for another kind of request")
@@ -136,61 +137,57 @@ async fn submit(
 
 async fn cancel(
     State(gateway): State<Gateway>,
-    Extension(peer): Extension<Peer>,
+    asker: Asker,
     Json(asked): Json<CancelRequest>,
 ) -> Answer<Changed> {
     requests::check_restricted(&asked.filter)?;
     if asked.signal.is_some_and(|signal| !(1..=64).contains(&signal)) {
         return Err(ApiError::new(ErrorCode::InvalidRequest, "Invalid signal number").into());
     }
-    changed(&gateway, peer, asked.request_id.clone(), Request::Cancel(Cancel(asked))).await
+    changed(&gateway, asker, asked.request_id.clone(), Request::Cancel(Cancel(asked))).await
 }
 
-async fn changed(gateway: &Gateway, peer: Peer, request_id: String, request: Request) -> Answer<Changed> {
-    let outcome = gateway.ask(peer, request_id, request, Vec::new()).await?;
+async fn changed(gateway: &Gateway, asker: Asker, request_id: String, request: Request) -> Answer<Changed> {
+    let outcome = gateway.ask(asker, request_id, request, Vec::new()).await?;
     Ok(Json(Changed { outcomes: outcome.decided.targets, more: outcome.decided.more }))
 }
 
-async fn act(gateway: &Gateway, peer: Peer, kind: ActionKind, action: JobAction) -> Answer<Changed> {
-    changed(gateway, peer, action.request_id.clone(), Request::Action(Action { kind, action })).await
+async fn act(gateway: &Gateway, asker: Asker, kind: ActionKind, action: JobAction) -> Answer<Changed> {
+    changed(gateway, asker, action.request_id.clone(), Request::Action(Action { kind, action })).await
 }
 
-async fn hold(
-    State(gateway): State<Gateway>,
-    Extension(peer): Extension<Peer>,
-    Json(asked): Json<JobAction>,
-) -> Answer<Changed> {
-    act(&gateway, peer, ActionKind::Hold, asked).await
+async fn hold(State(gateway): State<Gateway>, asker: Asker, Json(asked): Json<JobAction>) -> Answer<Changed> {
+    act(&gateway, asker, ActionKind::Hold, asked).await
 }
 
 async fn release(
     State(gateway): State<Gateway>,
-    Extension(peer): Extension<Peer>,
+    asker: Asker,
     Json(asked): Json<JobAction>,
 ) -> Answer<Changed> {
-    act(&gateway, peer, ActionKind::Release, asked).await
+    act(&gateway, asker, ActionKind::Release, asked).await
 }
 
 async fn requeue(
     State(gateway): State<Gateway>,
-    Extension(peer): Extension<Peer>,
+    asker: Asker,
     Json(asked): Json<JobAction>,
 ) -> Answer<Changed> {
-    act(&gateway, peer, ActionKind::Requeue, asked).await
+    act(&gateway, asker, ActionKind::Requeue, asked).await
 }
 
 async fn update(
     State(gateway): State<Gateway>,
-    Extension(peer): Extension<Peer>,
+    asker: Asker,
     Json(asked): Json<JobUpdateRequest>,
 ) -> Answer<Changed> {
-    changed(&gateway, peer, asked.request_id.clone(), Request::Update(Box::new(Update(asked)))).await
+    changed(&gateway, asker, asked.request_id.clone(), Request::Update(Box::new(Update(asked)))).await
 }
 
 async fn update_nodes(
     State(gateway): State<Gateway>,
-    Extension(peer): Extension<Peer>,
+    asker: Asker,
     Json(asked): Json<NodeUpdateRequest>,
 ) -> Answer<Changed> {
-    changed(&gateway, peer, asked.request_id.clone(), Request::NodeUpdate(NodeUpdate(asked))).await
+    changed(&gateway, asker, asked.request_id.clone(), Request::NodeUpdate(NodeUpdate(asked))).await
 }

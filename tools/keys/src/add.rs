@@ -1,4 +1,4 @@
-//! `daybook keys add-node` and `add-gateway`: keys for further machines.
+//! `daybook keys add-node`, `add-gateway` and `add-relay`: keys for further machines.
 
 use std::path::Path;
 
@@ -7,6 +7,9 @@ use crate::certificates::AUTHORITY_FILE;
 use crate::error::Error;
 use crate::init::{AUTHORITY, server_directory};
 use crate::{files, names, seeds, users_conf};
+
+/// The directory with one directory for each relay.
+const RELAYS: &str = "relays";
 
 /// Makes a key for each name and lets it in. Nothing is made when one of the names cannot be.
 pub fn run(directory: &Path, role: Role, added: &[String]) -> Result<String, Error> {
@@ -20,10 +23,15 @@ pub fn run(directory: &Path, role: Role, added: &[String]) -> Result<String, Err
     for name in added {
         let place = place(role, name);
         let path = directory.join(&place);
+        if role == Role::Relay && !directory.join(RELAYS).exists() {
+            // Directories that were made before there were relays.
+            files::make_directory(&directory.join(RELAYS))?;
+        }
         book.users.push(seeds::make_user(role, name, &path, &authority_pem)?);
         // User by user: whatever interrupts this, a key that exists is known, or is the only thing to remove.
         book.write(directory)?;
         text.push_str(&format!("{role} {name}: copy {}/ to that machine\n", path.display()));
+        text.push_str(&told_to_gateways(&book));
     }
     write_users(directory, &book)?;
     text.push_str(&restart(directory, &book, "let it in"));
@@ -59,6 +67,16 @@ fn check(directory: &Path, book: &Book, role: Role, added: &[String]) -> Result<
         }
     }
     Ok(())
+}
+
+/// A relay's key is also for those who believe what it signs.
+fn told_to_gateways(book: &Book) -> String {
+    match book.users.last() {
+        Some(User { role: Role::Relay, name, key }) => format!(
+            "  and put this into daybook.toml of each machine that serves it, and restart daybookd there:\n  [relays]\n  \"{name}\" = \"{key}\"\n"
+        ),
+        _ => String::new(),
+    }
 }
 
 fn place(role: Role, name: &str) -> String {

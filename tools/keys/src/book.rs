@@ -58,6 +58,8 @@ pub enum Role {
     Service,
     /// The gateway of a login machine.
     Gateway,
+    /// The relay of a login machine.
+    Relay,
     /// The agent of a node.
     Node,
 }
@@ -68,6 +70,7 @@ impl fmt::Display for Role {
             Role::Admin => "admin",
             Role::Service => "service",
             Role::Gateway => "gateway",
+            Role::Relay => "relay",
             Role::Node => "node",
         })
     }
@@ -79,6 +82,7 @@ impl User {
         match self.role {
             Role::Admin | Role::Service => self.role.to_string(),
             Role::Gateway => format!("gateways/{}", self.name),
+            Role::Relay => format!("relays/{}", self.name),
             Role::Node => format!("nodes/{}", token(&self.name)),
         }
     }

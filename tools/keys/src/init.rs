@@ -68,7 +68,7 @@ fn check(book: &Book) -> Result<(), Error> {
 
 fn fill(directory: &Path, book: &mut Book) -> Result<(), Error> {
     let authority = directory.join(AUTHORITY);
-    for name in [AUTHORITY, SERVERS, "nodes", "gateways"] {
+    for name in [AUTHORITY, SERVERS, "nodes", "gateways", "relays"] {
         files::make_directory(&directory.join(name))?;
     }
     certificates::make_authority(&authority, &book.cluster)?;
@@ -108,6 +108,7 @@ fn next_steps(directory: &Path, book: &Book) -> String {
         "  copy {shown}/service/ to each machine that runs daybookd\n\
          \x20 daybook keys add-node {shown} NODE...     for the machines with agents\n\
          \x20 daybook keys add-gateway {shown} HOST     for login machines with a gateway of their own\n\
+         \x20 daybook keys add-relay {shown} HOST       for login machines with a relay\n\
          Keep {shown} where nobody else can read it, and make a backup: who has it can do everything.\n"
     ));
     text

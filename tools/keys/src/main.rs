@@ -76,6 +76,13 @@ enum What {
         /// The login machine
         host: String,
     },
+    /// Make a key for the relay of a login machine, and let it in
+    AddRelay {
+        /// The directory that init made
+        directory: PathBuf,
+        /// The login machine
+        host: String,
+    },
     /// Take a node's key out
     RemoveNode {
         /// The directory that init made
@@ -85,6 +92,13 @@ enum What {
     },
     /// Take a gateway's key out
     RemoveGateway {
+        /// The directory that init made
+        directory: PathBuf,
+        /// The login machine
+        host: String,
+    },
+    /// Take a relay's key out
+    RemoveRelay {
         /// The directory that init made
         directory: PathBuf,
         /// The login machine
@@ -128,8 +142,10 @@ fn main() -> ExitCode {
         }),
         What::AddNode { directory, node } => add::run(&directory, Role::Node, &node),
         What::AddGateway { directory, host } => add::run(&directory, Role::Gateway, &[host]),
+        What::AddRelay { directory, host } => add::run(&directory, Role::Relay, &[host]),
         What::RemoveNode { directory, node } => remove::run(&directory, Role::Node, &node),
         What::RemoveGateway { directory, host } => remove::run(&directory, Role::Gateway, &host),
+        What::RemoveRelay { directory, host } => remove::run(&directory, Role::Relay, &host),
         What::Renew { directory } => renew::run(&directory),
         What::Check { directory } => {
             return match check::run(&directory) {

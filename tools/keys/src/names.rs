@@ -75,6 +75,21 @@ impl Names {
         format!("daybook.{}.beat.{node}", self.cluster)
     }
 
+    /// Where a relay opens its exchanges. `relay` is a [`token`], or `*`.
+    pub fn relay(&self, relay: &str) -> String {
+        format!("daybook.{}.relay.{relay}", self.cluster)
+    }
+
+    /// Where a relay sends the rest of each of its exchanges.
+    pub fn relay_requests(&self, relay: &str) -> String {
+        format!("{}.*.request", self.relay(relay))
+    }
+
+    /// Where a relay is answered in each of its exchanges.
+    pub fn relay_answers(&self, relay: &str) -> String {
+        format!("{}.*.answer", self.relay(relay))
+    }
+
     /// Where a node asks. `node` is a [`token`], or `*`.
     pub fn lease(&self, node: &str) -> String {
         format!("daybook.{}.lease.{node}", self.cluster)

@@ -5,6 +5,9 @@
 //! to any subject. Nodes are therefore not in that account: each has one of its own, into which only its few subjects are
 //! imported, and answers come back into that account. For the same reason no node may make a consumer, which delivers
 //! wherever it is told to.
+//!
+//! A relay is in the account of the streams all the same: it may ask nothing that the server itself answers, and a daemon
+//! answers it on a subject made from the relay's own, whatever reply subject the request names.
 
 use crate::book::Role;
 use crate::names::{CENTRAL_WRITERS, Names, STREAMS, token};
@@ -26,6 +29,7 @@ pub fn of(role: Role, name: &str, names: &Names) -> Permissions {
         Role::Admin => admin(names),
         Role::Service => service(names),
         Role::Gateway => gateway(name, names),
+        Role::Relay => relay(&token(name), names),
         Role::Node => node(&token(name), names),
     }
 }
@@ -42,8 +46,10 @@ fn service(names: &Names) -> Permissions {
     let mut publish = writers(&CENTRAL_WRITERS, names);
     publish.push(names.orders("*"));
     publish.push(names.planner());
+    publish.push(names.relay_answers("*"));
     publish.extend(blobs_and_reading(names));
-    let subscribe = vec![names.beat("*"), names.lease("*"), names.planner(), "_INBOX.>".to_string()];
+    let mut subscribe = vec![names.beat("*"), names.lease("*"), names.planner()];
+    subscribe.extend([names.relay("*"), names.relay_requests("*"), "_INBOX.>".to_string()]);
     Permissions { publish, subscribe, answer: true }
 }
 
@@ -51,6 +57,13 @@ fn gateway(host: &str, names: &Names) -> Permissions {
     let mut publish = writers(&["jobs", "admin"], names);
     publish.extend(blobs_and_reading(names));
     Permissions { publish, subscribe: vec![inbox(&token(host))], answer: false }
+}
+
+/// Nothing of the streams, and no inbox: everything that a relay says and hears is below a subject of its own. `relay` is a
+/// token.
+fn relay(relay: &str, names: &Names) -> Permissions {
+    let publish = vec![names.relay(relay), names.relay_requests(relay)];
+    Permissions { publish, subscribe: vec![names.relay_answers(relay)], answer: false }
 }
 
 /// `node` is a token.

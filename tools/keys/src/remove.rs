@@ -1,4 +1,4 @@
-//! `daybook keys remove-node` and `remove-gateway`: a key that lets nobody in any more.
+//! `daybook keys remove-node`, `remove-gateway` and `remove-relay`: a key that lets nobody in any more.
 
 use std::fs;
 use std::path::Path;

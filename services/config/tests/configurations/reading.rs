@@ -405,6 +405,20 @@ fn daybook_toml_adds_what_slurm_has_no_word_for() {
 }
 
 #[test]
+fn relays_have_keys_and_may_speak_for_root_where_that_is_said() {
+    let toml = "[relays]\nlogin1 = \"UDAEWQGS4HU5TQVN4XTLQ7CTQ6P3NRNXRLBYQG2XL4UHEWHZ67XR4GTV\"\n\
+                [relays.\"login2.hall\"]\nkey = \"UAKOHCPA43DQOTRBD2KIWB6YSK4GWQMRYO3RIMOCFH6OAB7BVUPZYCUQ\"\nroot = true\n";
+    let configuration = usable(&[("slurm.conf", SMALL), ("daybook.toml", toml)], &Vm::with_two_gpus(), &[]);
+    let relays: Vec<_> = configuration
+        .daemon
+        .relays
+        .iter()
+        .map(|relay| (relay.name.as_str(), &relay.key[..3], relay.root))
+        .collect();
+    assert_eq!(relays, [("login1", "UDA", false), ("login2.hall", "UAK", true)]);
+}
+
+#[test]
 fn settings_for_slurms_own_daemons_are_listed_and_are_no_fault() {
     let text = format!(
         "SlurmctldPort=6817\nslurmdport=6818\nAuthType=auth/munge\nSlurmctldHost=a\nSlurmctldHost=b\n{SMALL}"

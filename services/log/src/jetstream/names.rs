@@ -96,6 +96,31 @@ impl Names {
         format!("daybook.{}.planner", self.cluster)
     }
 
+    /// Where a login machine's relay opens its exchanges.
+    pub fn relay(&self, name: &str) -> String {
+        format!("daybook.{}.relay.{}", self.cluster, escaped(name))
+    }
+
+    /// Where all relays do.
+    pub fn relays(&self) -> String {
+        format!("daybook.{}.relay.*", self.cluster)
+    }
+
+    /// Where a relay sends the rest of an exchange. `exchange` is one part of a subject as it stands.
+    pub fn relay_requests(&self, name: &str, exchange: &str) -> String {
+        format!("{}.{exchange}.request", self.relay(name))
+    }
+
+    /// Where a relay is answered.
+    pub fn relay_answers(&self, name: &str, exchange: &str) -> String {
+        format!("{}.{exchange}.answer", self.relay(name))
+    }
+
+    /// The relay that opens its exchanges on this subject.
+    pub fn relay_of(&self, subject: &str) -> Option<String> {
+        unescaped(subject.strip_prefix(&format!("daybook.{}.relay.", self.cluster))?)
+    }
+
     /// The node whose lease's subject this is.
     pub fn node_of_lease(&self, subject: &str) -> Option<NodeName> {
         let node = subject.strip_prefix(&format!("daybook.{}.lease.", self.cluster))?;
@@ -157,5 +182,15 @@ mod tests {
             assert_eq!(names.subject(Stream::State, foreign), None, "{foreign}");
         }
         assert_eq!(names.node_of_lease("daybook.prod.lease.a%2Eb"), Some("a.b".into()));
+    }
+
+    #[test]
+    fn an_exchange_lies_below_its_relays_subject() {
+        let names = Names::of("prod");
+        assert_eq!(names.relay("login1.hall"), "daybook.prod.relay.login1%2Ehall");
+        assert_eq!(names.relay_requests("login1", "0af"), "daybook.prod.relay.login1.0af.request");
+        assert_eq!(names.relay_answers("login1", "0af"), "daybook.prod.relay.login1.0af.answer");
+        assert_eq!(names.relay_of("daybook.prod.relay.login1%2Ehall"), Some("login1.hall".to_string()));
+        assert_eq!(names.relay_of("daybook.other.relay.login1"), None);
     }
 }

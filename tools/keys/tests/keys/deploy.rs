@@ -9,8 +9,14 @@ use super::servers::{Keys, Servers, keys, workspace};
 /// The machines of the examples.
 const HOSTS: [&str; 3] = ["log1.example.org", "log2.example.org", "log3.example.org"];
 /// The users of the examples, as `keys.toml` and the placeholders of their public keys name them.
-const USERS: [(&str, &str); 5] =
-    [("admin", "admin"), ("service", "service"), ("node", "n1"), ("node", "n2"), ("gateway", "login1")];
+const USERS: [(&str, &str); 6] = [
+    ("admin", "admin"),
+    ("service", "service"),
+    ("node", "n1"),
+    ("node", "n2"),
+    ("gateway", "login1"),
+    ("relay", "login2"),
+];
 
 fn example(servers: usize) -> PathBuf {
     workspace().join("deploy/nats").join(if servers == 1 { "single" } else { "three" })
@@ -58,6 +64,7 @@ fn the_examples_are_what_the_program_makes() {
             ["init", shown, "--cluster", "example", "--host", hosts.as_str()].as_slice(),
             &["add-node", shown, "n1", "n2"],
             &["add-gateway", shown, "login1"],
+            &["add-relay", shown, "login2"],
         ] {
             let output = keys(arguments);
             assert!(output.status.success(), "{output:?}");
@@ -109,6 +116,7 @@ async fn servers_run_with_the_examples() {
         let keys = Keys::init(servers);
         keys.ok("add-node", &["n1", "n2"]);
         keys.ok("add-gateway", &["login1"]);
+        keys.ok("add-relay", &["login2"]);
         let _running = start_example(&keys);
         keys.admin().await.make_streams(servers).await;
         keys.gateway("login1").await.append("daybook.example.state.jobs", "a job").await;

@@ -43,6 +43,7 @@ fn secrets_are_their_owners_only() {
     let keys = Keys::init(1);
     keys.ok("add-node", &["n1"]);
     keys.ok("add-gateway", &["login1"]);
+    keys.ok("add-relay", &["login1"]);
     for (path, mode) in modes(&keys.directory()) {
         let is_directory = keys.directory().join(&path).is_dir();
         let secret = path.ends_with(".seed") || path.ends_with(".key");
@@ -68,6 +69,24 @@ fn a_nodes_directory_has_its_seed_and_the_authority_and_no_more() {
 }
 
 #[test]
+fn a_relay_comes_with_the_lines_for_those_who_believe_it_and_goes() {
+    let own = Keys::init(1);
+    let directory = own.directory();
+    // As in a directory that was made before there were relays.
+    fs::remove_dir(directory.join("relays")).expect("removed");
+    assert!(check(&own).0);
+    let told = own.ok("add-relay", &["login1.example.org"]);
+    let book = fs::read_to_string(directory.join("keys.toml")).expect("the book");
+    let (_, key) = book.split_once("name = \"login1.example.org\"\nkey = \"").expect("the relay");
+    let line = format!("[relays]\n  \"login1.example.org\" = \"{}\"\n", &key[..56]);
+    assert!(told.contains(&line), "{told}");
+    assert_eq!(check(&own), (true, "no errors, no warnings\n".to_string()));
+    own.ok("remove-relay", &["login1.example.org"]);
+    assert!(!directory.join("relays/login1.example.org").exists());
+    assert_eq!(check(&own), (true, "no errors, no warnings\n".to_string()));
+}
+
+#[test]
 fn what_is_there_is_not_replaced() {
     let keys_ = Keys::init(1);
     keys_.ok("add-node", &["n1"]);
@@ -83,6 +102,8 @@ fn what_is_there_is_not_replaced() {
         (&["add-node", shown, "n2", "n2"], "n2 is named twice"),
         (&["add-node", shown, "n 2"], "no name for a node"),
         (&["add-gateway", shown, "../x"], "neither a host name"),
+        (&["add-relay", shown, "../x"], "neither a host name"),
+        (&["remove-relay", shown, "login1"], "login1 has no key here"),
         (&["remove-node", shown, "n3"], "n3 has no key here"),
     ] {
         let output = keys(arguments);

@@ -1,5 +1,7 @@
 //! What the central parts, the administration and gateways may do.
 
+use futures_util::StreamExt as _;
+
 use super::client::{BLOBS, BUCKET, DETAIL, STATE};
 use super::servers::Keys;
 
@@ -61,5 +63,60 @@ async fn a_gateway_appends_jobs_and_administration_and_reads_the_streams() {
     gateway.may_not_publish(&format!("$JS.API.STREAM.DELETE.{STATE}")).await;
     for subject in ["_INBOX.>", "daybook.example.lease.*", "daybook.>", ">"] {
         gateway.may_not_subscribe(subject).await;
+    }
+}
+
+#[tokio::test]
+async fn a_relay_speaks_and_hears_below_its_own_subject_only() {
+    let keys = Keys::init(1);
+    keys.ok("add-relay", &["login1"]);
+    let _servers = keys.start();
+    let admin = keys.admin().await;
+    admin.make_streams(1).await;
+    let service = keys.service().await;
+    let relay = keys.connect_to(&keys.hosts[0], "relays/login1", "_INBOX_login1").await;
+    let (own, answers) = ("daybook.example.relay.login1", "daybook.example.relay.login1.0af.answer");
+    let mut openings = service
+        .client
+        .queue_subscribe("daybook.example.relay.*", "gateways".to_string())
+        .await
+        .expect("subscribed");
+    let mut requests = service.client.subscribe(format!("{own}.0af.request")).await.expect("subscribed");
+    service.settle().await;
+    let mut answered = relay.client.subscribe(answers).await.expect("subscribed");
+    // A reply subject that it may not publish to itself: nobody uses it.
+    relay.client.publish_with_reply(own, "daybook.example.state.jobs", "opening".into()).await.expect("sent");
+    assert_eq!(openings.next().await.expect("an opening").payload.as_ref(), b"opening");
+    relay.client.publish(format!("{own}.0af.request"), "more".into()).await.expect("sent");
+    assert_eq!(requests.next().await.expect("more").payload.as_ref(), b"more");
+    service.client.publish(answers, "answer".into()).await.expect("sent");
+    assert_eq!(answered.next().await.expect("an answer").payload.as_ref(), b"answer");
+    assert_eq!(admin.count(STATE).await, []);
+
+    for subject in [
+        "daybook.example.relay.login2",
+        "daybook.example.relay.login2.0af.request",
+        answers,
+        "daybook.example.state.jobs",
+        "daybook.example.lease.login1",
+        "_INBOX.x",
+    ] {
+        relay.may_not_publish(subject).await;
+    }
+    for call in ["STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET", "CONSUMER.CREATE"] {
+        relay.may_not_publish(&format!("$JS.API.{call}.{STATE}")).await;
+    }
+    for subject in [
+        own,
+        "daybook.example.relay.*",
+        "daybook.example.relay.login2.0af.answer",
+        "daybook.example.relay.*.*.answer",
+        "daybook.example.state.>",
+        "daybook.example.orders.*",
+        "_INBOX.>",
+        "_INBOX_login1.>",
+        ">",
+    ] {
+        relay.may_not_subscribe(subject).await;
     }
 }
