@@ -32,7 +32,10 @@ pub struct StepAgent {
     broken: BrokenRules,
     registration: Option<JoinHandle<Option<Seq>>>,
     newest: Seq,
+    /// Orders that have come and are not taken yet.
     orders: Option<Arc<DesiredSet>>,
+    /// Those taken last: they are looked at again when a run has ended, as the real agent does.
+    taken: Option<Arc<DesiredSet>>,
     known: BTreeMap<RunId, Known>,
     begun: BTreeMap<RunId, Arc<RunOrder>>,
     start_told: BTreeSet<RunId>,
@@ -76,6 +79,7 @@ impl StepAgent {
             registration: Some(registration),
             newest: Seq::ZERO,
             orders: None,
+            taken: None,
             known: known.collect(),
             begun: BTreeMap::new(),
             start_told: BTreeSet::new(),
@@ -199,6 +203,7 @@ impl StepAgent {
                     machine.disk.remove(&run);
                     self.begun.remove(&run);
                     self.known.insert(run, Known::Done(seq));
+                    self.orders = self.orders.take().or_else(|| self.taken.clone());
                 }
             }
         }
@@ -211,6 +216,7 @@ impl StepAgent {
             return;
         }
         self.newest = desired.generation;
+        self.taken = Some(desired.clone());
         for action in reconcile(&desired, &self.known) {
             match action {
                 Action::Begin(order) => {
