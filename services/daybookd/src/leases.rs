@@ -88,8 +88,10 @@ pub async fn watch(log: Arc<JetStreamLog>, live: Live<Cluster>, clock: Arc<dyn C
                     if looked.elapsed() > LOOK_LATE || !log.is_connected() {
                         leases.was_deaf(now());
                     }
-                    conclude(&log, &live, &mut leases, now()).await;
+                    // Before concluding: that may take long where the log is in trouble, and what agents say meanwhile waits
+                    // unheard. The next look then comes late, and knows that nothing was heard.
                     looked = Instant::now();
+                    conclude(&log, &live, &mut leases, now()).await;
                 }
             }
         }

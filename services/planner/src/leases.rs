@@ -70,7 +70,8 @@ impl Leases {
                 let last_heard = heard.map_or(node.last_reported, |heard| heard.time.max(node.last_reported));
                 Some(NodeLeaseLost { node: name.clone(), last_heard }.into())
             }
-            Some(silence) if heard.is_some() && !is_silent && is_newer(heard, silence) => {
+            // Not by dates: the clock that last noted something may have been ahead of this one.
+            Some(_) if heard.is_some_and(|heard| now.elapsed.saturating_sub(heard.elapsed) < self.length) => {
                 Some(NodeLeaseRegained { node: name.clone() }.into())
             }
             Some(silence) if is_silent && !silence.timed_out && is_over(node, silence, timeout, now) => {
@@ -93,11 +94,6 @@ impl Leases {
         };
         conclusions.into_iter().enumerate().map(event).collect()
     }
-}
-
-/// Heard after it was last heard when its silence was noticed.
-fn is_newer(heard: Option<&Moment>, silence: Silence) -> bool {
-    heard.is_some_and(|heard| heard.time > silence.last_heard)
 }
 
 /// Nobody waits any more: the timeout has passed, or an administrator has set the silent node down.

@@ -135,6 +135,27 @@ fn a_new_planner_knows_from_the_log_who_was_lost_and_when_an_agent_wrote_last() 
 }
 
 #[test]
+fn a_planner_whose_clock_is_behind_hears_all_the_same() {
+    let mut story = Story::begin(TIMEOUT);
+    story.simulation.now = moment(5_000).time;
+    let last_heard = moment(5_000).time;
+    story.simulation.say(Subject::Plan, NodeLeaseLost { node: "n1".into(), last_heard });
+    story.leases = Leases::new(LEASE, moment(200));
+    assert_eq!(story.look(201), NOTHING);
+    story.hear(202);
+    assert_eq!(story.look(203), REGAINED);
+}
+
+#[test]
+fn having_been_deaf_brings_nobody_back() {
+    let mut story = Story::begin(TIMEOUT);
+    story.hear(5);
+    assert_eq!(story.look(15), LOST);
+    story.leases.was_deaf(moment(16));
+    assert_eq!(story.look(17), NOTHING);
+}
+
+#[test]
 fn who_has_never_registered_has_no_lease() {
     let mut story = Story::begin(TIMEOUT);
     story.simulation = one_node(TIMEOUT);
