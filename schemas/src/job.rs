@@ -253,14 +253,73 @@ pub struct JobSpec {
     pub session: u32,
 }
 
-/// A time limit.
+/// A time limit. `Unlimited` is greater than any number of seconds.
+///
+/// What people give is in whole minutes, as Slurm stores it; a simulated trace has seconds. Written as whole minutes
+/// wherever it is some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(from = "WrittenTimeLimit", into = "WrittenTimeLimit")]
+#[schemars(with = "WrittenTimeLimit")]
 pub enum TimeLimit {
-    /// Whole minutes, as Slurm stores it.
-    Minutes(u32),
+    /// So many seconds.
+    Seconds(u64),
     /// No limit.
     Unlimited,
+}
+
+/// The form of a [`TimeLimit`] in events and answers.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "TimeLimit")]
+enum WrittenTimeLimit {
+    /// Whole minutes, as Slurm stores it.
+    Minutes(u32),
+    /// Seconds, where they are no whole minutes.
+    Seconds(u64),
+    /// No limit.
+    Unlimited,
+}
+
+impl From<WrittenTimeLimit> for TimeLimit {
+    fn from(written: WrittenTimeLimit) -> TimeLimit {
+        match written {
+            WrittenTimeLimit::Minutes(minutes) => TimeLimit::minutes(minutes),
+            WrittenTimeLimit::Seconds(seconds) => TimeLimit::Seconds(seconds),
+            WrittenTimeLimit::Unlimited => TimeLimit::Unlimited,
+        }
+    }
+}
+
+impl From<TimeLimit> for WrittenTimeLimit {
+    fn from(limit: TimeLimit) -> WrittenTimeLimit {
+        match limit {
+            TimeLimit::Seconds(seconds) => match u32::try_from(seconds / 60) {
+                Ok(minutes) if seconds.is_multiple_of(60) => WrittenTimeLimit::Minutes(minutes),
+                _ => WrittenTimeLimit::Seconds(seconds),
+            },
+            TimeLimit::Unlimited => WrittenTimeLimit::Unlimited,
+        }
+    }
+}
+
+impl TimeLimit {
+    /// A limit of whole minutes.
+    pub const fn minutes(minutes: u32) -> TimeLimit {
+        TimeLimit::Seconds(minutes as u64 * 60)
+    }
+
+    /// Seconds; `None`: no limit.
+    pub fn seconds(self) -> Option<u64> {
+        match self {
+            TimeLimit::Seconds(seconds) => Some(seconds),
+            TimeLimit::Unlimited => None,
+        }
+    }
+
+    /// Whole minutes, rounded up; `None`: no limit.
+    pub fn whole_minutes(self) -> Option<u64> {
+        self.seconds().map(|seconds| seconds.div_ceil(60))
+    }
 }
 
 /// Slurm's base states of a job.

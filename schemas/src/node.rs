@@ -178,6 +178,13 @@ pub struct ClusterParameters {
     pub backfill_reservations: u32,
     /// The most jobs that one planning cycle looks at.
     pub planner_jobs_max: u32,
+    /// `SchedulerType=sched/builtin`: a blocked job blocks everybody behind it in its partition.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict_order: bool,
+    /// Behind protected starts the shortest expected run is tried first; `backfill_order` in `daybook.toml`'s
+    /// `[planner]`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub backfill_by_expected_time: bool,
 }
 
 /// Slurm's `SlurmdTimeout` where nobody says.

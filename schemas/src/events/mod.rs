@@ -40,7 +40,7 @@ pub use node_lease_regained::NodeLeaseRegained;
 pub use node_registered::NodeRegistered;
 pub use node_timed_out::NodeTimedOut;
 pub use node_updated::NodeUpdated;
-pub use planner_cycle::{PlannedStart, PlannerCycle, ReasonChange};
+pub use planner_cycle::{CycleBound, PlannedStart, PlannerCycle, ReasonChange};
 pub use run_allocated::{ArrayTaskId, RunAllocated};
 pub use run_ended::RunEnded;
 pub use run_lost::RunLost;

@@ -25,8 +25,50 @@ pub struct PlannerCycle {
     pub jobs_considered: u32,
     /// True: a bound stopped the cycle before the queue's end.
     pub bounded: bool,
+    /// The first bound that it met.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<CycleBound>,
+    /// Nodes and returns of resources that it looked at: its work, counted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub steps: u64,
     /// Hash of the canonical bytes of starts (with their resources), reasons and reservations.
     pub decision_hash: String,
+}
+
+/// What bounds a cycle's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CycleBound {
+    /// Jobs looked at.
+    Jobs,
+    /// Runs started.
+    Starts,
+    /// Reasons changed.
+    Reasons,
+    /// Jobs ended because their dependencies can never hold.
+    Finished,
+    /// Steps of work.
+    Steps,
+    /// Nothing was free any more, and enough jobs had been looked at.
+    Full,
+}
+
+impl CycleBound {
+    /// What is bounded, in a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            CycleBound::Jobs => "jobs",
+            CycleBound::Starts => "starts",
+            CycleBound::Reasons => "reasons",
+            CycleBound::Finished => "finished jobs",
+            CycleBound::Steps => "steps",
+            CycleBound::Full => "jobs where nothing is free",
+        }
+    }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A job waits for another reason than before.

@@ -47,7 +47,7 @@ pub fn parse_time_limit(text: &str) -> Result<TimeLimit, InvalidDuration> {
     match parse(text)? {
         None | Some(Seconds(0)) => Ok(TimeLimit::Unlimited),
         Some(Seconds(seconds)) => match u32::try_from(seconds.div_ceil(60)) {
-            Ok(minutes) => Ok(TimeLimit::Minutes(minutes)),
+            Ok(minutes) => Ok(TimeLimit::minutes(minutes)),
             Err(_) => Err(InvalidDuration(text.to_string())),
         },
     }
@@ -67,7 +67,7 @@ fn read_number(text: &str) -> Option<u64> {
 /// As scontrol and sacct show a limit: `00:10:00`, `01:00:00`, `1-00:00:00`, `UNLIMITED`.
 pub fn format_time_limit(limit: TimeLimit) -> String {
     match limit {
-        TimeLimit::Minutes(minutes) => format_elapsed(u64::from(minutes) * 60),
+        TimeLimit::Seconds(seconds) => format_elapsed(seconds),
         TimeLimit::Unlimited => "UNLIMITED".to_string(),
     }
 }
@@ -75,7 +75,7 @@ pub fn format_time_limit(limit: TimeLimit) -> String {
 /// As squeue's `%l` and sinfo show a limit: `10:00`, `1:00:00`, `1-00:00:00`, `UNLIMITED`.
 pub fn format_time_limit_squeue(limit: TimeLimit) -> String {
     match limit {
-        TimeLimit::Minutes(minutes) => format_run_time_squeue(u64::from(minutes) * 60),
+        TimeLimit::Seconds(seconds) => format_run_time_squeue(seconds),
         TimeLimit::Unlimited => "UNLIMITED".to_string(),
     }
 }
@@ -118,31 +118,35 @@ fn split(seconds: u64) -> (u64, u64, u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use TimeLimit::{Minutes, Unlimited};
+    use TimeLimit::Unlimited;
+
+    const fn minutes(minutes: u32) -> TimeLimit {
+        TimeLimit::minutes(minutes)
+    }
 
     #[test]
     fn time_limits_are_whole_minutes_rounded_up() {
         for (text, limit) in [
-            ("10", Minutes(10)),
-            ("10:30", Minutes(11)),
-            ("1:2:3", Minutes(63)),
-            ("1-2", Minutes(26 * 60)),
-            ("1-2:3", Minutes(26 * 60 + 3)),
-            ("1-2:3:4", Minutes(26 * 60 + 4)),
-            ("1-", Minutes(24 * 60)),
-            ("0-0:0:1", Minutes(1)),
+            ("10", minutes(10)),
+            ("10:30", minutes(11)),
+            ("1:2:3", minutes(63)),
+            ("1-2", minutes(26 * 60)),
+            ("1-2:3", minutes(26 * 60 + 3)),
+            ("1-2:3:4", minutes(26 * 60 + 4)),
+            ("1-", minutes(24 * 60)),
+            ("0-0:0:1", minutes(1)),
             ("0", Unlimited),
             ("0:00", Unlimited),
-            ("00:00:30", Minutes(1)),
-            ("00:01:00", Minutes(1)),
+            ("00:00:30", minutes(1)),
+            ("00:01:00", minutes(1)),
             ("infinite", Unlimited),
             ("INFINITE", Unlimited),
             ("UNLIMITED", Unlimited),
             ("-1", Unlimited),
-            ("90:00", Minutes(90)),
-            ("2-0", Minutes(48 * 60)),
-            ("0:36000", Minutes(600)),
-            ("71582788", Minutes(71_582_788)),
+            ("90:00", minutes(90)),
+            ("2-0", minutes(48 * 60)),
+            ("0:36000", minutes(600)),
+            ("71582788", minutes(71_582_788)),
         ] {
             assert_eq!(parse_time_limit(text), Ok(limit), "{text}");
         }
@@ -189,12 +193,12 @@ mod tests {
     #[test]
     fn limits_are_shown_in_each_commands_form() {
         for (limit, scontrol, squeue) in [
-            (Minutes(1), "00:01:00", "1:00"),
-            (Minutes(10), "00:10:00", "10:00"),
-            (Minutes(60), "01:00:00", "1:00:00"),
-            (Minutes(90), "01:30:00", "1:30:00"),
-            (Minutes(1440), "1-00:00:00", "1-00:00:00"),
-            (Minutes(1563), "1-02:03:00", "1-02:03:00"),
+            (minutes(1), "00:01:00", "1:00"),
+            (minutes(10), "00:10:00", "10:00"),
+            (minutes(60), "01:00:00", "1:00:00"),
+            (minutes(90), "01:30:00", "1:30:00"),
+            (minutes(1440), "1-00:00:00", "1-00:00:00"),
+            (minutes(1563), "1-02:03:00", "1-02:03:00"),
             (Unlimited, "UNLIMITED", "UNLIMITED"),
         ] {
             assert_eq!(format_time_limit(limit), scontrol);
@@ -234,7 +238,10 @@ mod tests {
     #[test]
     fn what_scontrol_shows_is_read_back() {
         for minutes in [1, 59, 60, 61, 1439, 1440, 100_000] {
-            assert_eq!(parse_time_limit(&format_time_limit(Minutes(minutes))), Ok(Minutes(minutes)));
+            assert_eq!(
+                parse_time_limit(&format_time_limit(TimeLimit::minutes(minutes))),
+                Ok(TimeLimit::minutes(minutes))
+            );
         }
     }
 }

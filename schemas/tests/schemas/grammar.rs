@@ -47,7 +47,7 @@ proptest! {
 
     #[test]
     fn limits_are_read_back_from_either_form(minutes in 1u32..=71_582_788) {
-        let limit = TimeLimit::Minutes(minutes);
+        let limit = TimeLimit::minutes(minutes);
         prop_assert_eq!(duration::parse_time_limit(&duration::format_time_limit(limit)), Ok(limit));
         prop_assert_eq!(duration::parse_time_limit(&duration::format_time_limit_squeue(limit)), Ok(limit));
     }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use daybook_schemas::job::TimeLimit;
 use daybook_schemas::orders::{RunOrder, RunWish};
 use daybook_schemas::run::EndCause;
 use daybook_schemas::{Seq, UtcMicros};
@@ -48,10 +47,7 @@ pub(crate) async fn simulate(node: Arc<Node>, order: Arc<RunOrder>, mut wishes: 
 /// When it ends by itself, and as what. Without a declared time it takes its limit and has done its work by then; with
 /// one beyond its limit the limit ends it.
 fn planned_end(order: &RunOrder, declared: Option<Duration>) -> (Option<UtcMicros>, EndCause) {
-    let limit = match order.time_limit {
-        TimeLimit::Minutes(minutes) => Some(Duration::from_secs(u64::from(minutes) * 60)),
-        TimeLimit::Unlimited => None,
-    };
+    let limit = order.time_limit.seconds().map(Duration::from_secs);
     let (takes, cause) = match (declared, limit) {
         (Some(declared), Some(limit)) if declared > limit => (Some(limit), EndCause::TimeLimit),
         (Some(declared), _) => (Some(declared), EndCause::Exited),

@@ -25,7 +25,7 @@ pub(crate) const KEYS: &[(&str, &[&str])] = &[
     ("gateway", &["socket"]),
     ("log", &["backend", "nats"]),
     ("nodes", &["simulated"]),
-    ("planner", &["backfill_reservations", "jobs_max", "node_lease"]),
+    ("planner", &["backfill_order", "backfill_reservations", "jobs_max", "node_lease"]),
     ("relays", &["key", "root"]),
 ];
 
@@ -34,7 +34,7 @@ pub(crate) const NATS_KEYS: &[&str] =
     &["accept_unsynced", "ca_file", "inbox_prefix", "monitor_url", "nkey_file", "replicas", "url"];
 
 /// The most protected starts in a cycle.
-const BACKFILL_RESERVATIONS_MAX: u32 = 10_000;
+pub(crate) const BACKFILL_RESERVATIONS_MAX: u32 = 10_000;
 
 /// How many seconds a node may be silent, at least and at most.
 const NODE_LEASE_SECONDS: [u32; 2] = [5, 3600];
@@ -52,6 +52,7 @@ pub(crate) struct SimulatedNodes {
 pub(crate) struct DaybookToml {
     pub simulated: Vec<SimulatedNodes>,
     pub backfill_reservations: Option<u32>,
+    pub backfill_by_expected_time: Option<bool>,
     pub jobs_max: Option<u32>,
     pub node_lease: Option<u32>,
     pub spool_dir: Option<SpoolDir>,
@@ -198,6 +199,19 @@ impl Reader<'_> {
             ("planner", "backfill_reservations") => {
                 settings.backfill_reservations = self.number(key, value, 0, BACKFILL_RESERVATIONS_MAX);
             }
+            ("planner", "backfill_order") => match value.get_ref() {
+                DeValue::String(order) if order == "queue" => {
+                    settings.backfill_by_expected_time = Some(false)
+                }
+                DeValue::String(order) if order == "expected" => {
+                    settings.backfill_by_expected_time = Some(true)
+                }
+                _ => {
+                    let key = key.get_ref();
+                    let what = format!("{key} is no order that there is");
+                    self.error(value.span(), what, format!("{key} = \"queue\" or {key} = \"expected\""));
+                }
+            },
             ("planner", "jobs_max") => {
                 settings.jobs_max = self.number(key, value, 1, PLANNER_JOBS_MAX_MAX);
             }

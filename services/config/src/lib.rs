@@ -175,6 +175,9 @@ fn with_planner(mut parameters: ClusterParameters, toml: &DaybookToml) -> Cluste
     if let Some(reservations) = toml.backfill_reservations {
         parameters.backfill_reservations = reservations;
     }
+    if let Some(is_by_expected_time) = toml.backfill_by_expected_time {
+        parameters.backfill_by_expected_time = is_by_expected_time;
+    }
     if let Some(jobs) = toml.jobs_max {
         parameters.planner_jobs_max = jobs;
     }

@@ -373,6 +373,8 @@ fn eligibility_and_reasons_follow_holds_begin_and_conditions() {
             reservations: vec![],
             jobs_considered: 4,
             bounded: false,
+            bound: None,
+            steps: 0,
             decision_hash: String::new(),
         });
     };
@@ -406,7 +408,7 @@ fn changes_show_from_the_attempt_on_in_which_they_were_made() {
     story.at(1.0).submit(1, |_| ()).at(2.0).add(JobUpdated {
         job: JobId(1),
         name: Some("renamed".into()),
-        time_limit: Some(TimeLimit::Minutes(5)),
+        time_limit: Some(TimeLimit::minutes(5)),
         ..Default::default()
     });
     story.at(10.0).allocate("1.0", vec![share("node01", "0", &[])]).start("1.0", "node01").requeue(1, false);
@@ -419,8 +421,8 @@ fn changes_show_from_the_attempt_on_in_which_they_were_made() {
     });
     let all = AccountingQuery { duplicates: true, allocations_only: true, ..Default::default() };
     expect![[r#"
-        1 REQUEUED renamed - Minutes(60)
-        1 CANCELLED by 0 renamed again Minutes(60)
+        1 REQUEUED renamed - Seconds(3600)
+        1 CANCELLED by 0 renamed again Seconds(3600)
     "#]]
     .assert_eq(&story.book().records(&all, &["id", "state", "name", "comment", "limit"]));
 }

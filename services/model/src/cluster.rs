@@ -2,7 +2,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use daybook_schemas::events::{ClusterConfigured, LogDurabilityDeclared};
-use daybook_schemas::job::{JobState, TimeLimit};
+use daybook_schemas::job::{JobState, ResourceRequest, TimeLimit};
 use daybook_schemas::node::PartitionDefinition;
 use daybook_schemas::{Commit, JobId, NodeName, RunId, Seq, UtcMicros};
 use imbl::{OrdMap, OrdSet};
@@ -53,6 +53,8 @@ pub struct Cluster {
     pub(crate) void_allocations: u64,
     /// What the log's acknowledgements mean, as declared last.
     pub(crate) durability: Option<Arc<LogDurabilityDeclared>>,
+    /// How long earlier runs took.
+    pub(crate) run_times: crate::run_times::AllRunTimes,
 
     // Indexes.
     pub(crate) ready: OrdSet<PendingKey>,
@@ -62,6 +64,8 @@ pub struct Cluster {
     pub(crate) active_names: OrdMap<(u32, Arc<str>), OrdSet<JobId>>,
     pub(crate) singletons: OrdMap<(u32, Arc<str>), OrdSet<JobId>>,
     pub(crate) hopeless: OrdSet<JobId>,
+    /// One copy of each request that a record has, with the number of its records.
+    pub(crate) requests: OrdMap<Arc<ResourceRequest>, u32>,
 }
 
 impl Cluster {

@@ -16,6 +16,6 @@ mod site;
 
 pub use bits::Bits;
 pub use demand::{Demand, GpuCounts, MemoryNeed};
-pub use ever::{Impossible, could_ever_start, partition_limit};
+pub use ever::{Impossible, could_ever_start, partition_limit, partition_size_limit};
 pub use place::{eligible, place};
-pub use site::{Free, Share, Site};
+pub use site::{Amounts, Free, Share, Site};

@@ -20,6 +20,12 @@ impl Cluster {
         job.changed = self.position;
         self.settle(&mut job);
         self.index(&job);
+        if let Some(old) = self.jobs.get(&id).cloned()
+            && old.request != job.request
+        {
+            self.uncount_request(&old);
+            self.count_request(&job);
+        }
         self.jobs.insert(id, Arc::new(job));
     }
 
@@ -28,6 +34,7 @@ impl Cluster {
         job.changed = self.position;
         self.settle(&mut job);
         self.index(&job);
+        self.count_request(&job);
         self.jobs.insert(job.id, Arc::new(job));
     }
 
@@ -35,6 +42,7 @@ impl Cluster {
     pub(crate) fn remove_job(&mut self, id: JobId) -> Option<Arc<Job>> {
         let job = self.jobs.get(&id).cloned()?;
         self.unindex(&job);
+        self.uncount_request(&job);
         self.jobs.remove(&id);
         Some(job)
     }

@@ -14,7 +14,9 @@ mod index;
 mod job;
 mod node;
 mod reducer;
+mod requests;
 mod run;
+mod run_times;
 mod sanity;
 mod snapshot;
 

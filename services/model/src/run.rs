@@ -65,7 +65,9 @@ impl Run {
     /// When its limit ends it (without Slurm's grace); `None` where there is no limit.
     pub fn limit_end(&self) -> Option<UtcMicros> {
         match self.time_limit {
-            TimeLimit::Minutes(minutes) => Some(self.allocated.plus_seconds(i64::from(minutes) * 60)),
+            TimeLimit::Seconds(seconds) => {
+                Some(self.allocated.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX)))
+            }
             TimeLimit::Unlimited => None,
         }
     }

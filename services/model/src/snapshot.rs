@@ -13,10 +13,11 @@ use daybook_schemas::{JobId, Seq, UtcMicros};
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::Cluster;
+use crate::run_times::RunTimes;
 use crate::{ArrayState, Job, Node, Run};
 
 /// Goes up whenever the reducer makes another state of the same commits, or the snapshot's form changes.
-pub const REDUCER_VERSION: u32 = 2;
+pub const REDUCER_VERSION: u32 = 3;
 
 /// The longest line of a snapshot that is read, in bytes.
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -37,8 +38,18 @@ enum Line {
     Job(Arc<Job>),
     Run(Arc<Run>),
     Array(Arc<ArrayState>),
+    RunTimes(KnownRunTimes),
     /// The last one: hash of all bytes before it.
     Hash(String),
+}
+
+/// Run times of a user and name.
+#[derive(Serialize, Deserialize)]
+struct KnownRunTimes {
+    uid: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<Arc<str>>,
+    times: RunTimes,
 }
 
 /// What there is one of.
@@ -112,6 +123,9 @@ pub fn write_snapshot(cluster: &Cluster, to: impl Write) -> Result<String, Snaps
     cluster.jobs.values().try_for_each(|job| out.line(&Line::Job(job.clone())))?;
     cluster.runs.values().try_for_each(|run| out.line(&Line::Run(run.clone())))?;
     cluster.arrays.values().try_for_each(|array| out.line(&Line::Array(array.clone())))?;
+    cluster.run_times.iter().try_for_each(|((uid, name), times)| {
+        out.line(&Line::RunTimes(KnownRunTimes { uid: *uid, name: name.clone(), times: *times }))
+    })?;
     let hash = out.hasher.clone().finish();
     out.line(&Line::Hash(hash.clone()))?;
     out.to.flush()?;
@@ -177,11 +191,23 @@ fn restore(cluster: &mut Cluster, line: Line) {
             cluster.durability = scalars.durability;
         }
         Line::Node(node) => drop(cluster.nodes.insert(node.definition.name.clone(), node)),
-        Line::Job(job) => drop(cluster.jobs.insert(job.id, job)),
+        Line::Job(job) => restore_job(cluster, job),
+        Line::RunTimes(known) => cluster.run_times.insert((known.uid, known.name), known.times),
         Line::Run(run) => drop(cluster.runs.insert(run.id, run)),
         Line::Array(array) => drop(cluster.arrays.insert(array.id, array)),
         Line::Hash(_) => {}
     }
+}
+
+/// A record shares its request and the partition's name with others, as when it was made by events.
+fn restore_job(cluster: &mut Cluster, job: Arc<Job>) {
+    let mut job = Arc::unwrap_or_clone(job);
+    job.request = cluster.shared_request(&job.request);
+    job.partition = cluster.shared_partition(&job.partition);
+    if !cluster.requests.contains_key(&job.request) {
+        cluster.count_request(&job);
+    }
+    cluster.jobs.insert(job.id, Arc::new(job));
 }
 
 impl Cluster {
@@ -194,7 +220,11 @@ impl Cluster {
         self.active_names.clear();
         self.singletons.clear();
         self.hopeless.clear();
+        self.requests.clear();
         let jobs: Vec<Arc<Job>> = self.jobs.values().cloned().collect();
-        jobs.iter().for_each(|job| self.index(job));
+        for job in &jobs {
+            self.index(job);
+            self.count_request(job);
+        }
     }
 }

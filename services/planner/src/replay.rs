@@ -8,8 +8,7 @@ use daybook_model::Cluster;
 use daybook_schemas::events::{Body, JobFinished, PlannerCycle, RunAllocated};
 use daybook_schemas::{Commit, Seq, Stream};
 
-use crate::plan::plan;
-use crate::policy::Policy;
+use daybook_plan::{Policy, plan};
 
 /// States kept behind the end of the fold; a cycle that was decided from an older one is decided from a second fold.
 const HISTORY: usize = 4_096;
@@ -222,8 +221,8 @@ fn compare(before: &Cluster, commit: &Commit, recorded: &PlannerCycle) -> Option
     if found.finished != decided.finished {
         return difference(Part::Finished, text_of(Some(&found.finished)), text_of(Some(&decided.finished)));
     }
-    let of_recorded = (recorded.jobs_considered, recorded.bounded, &recorded.decision_hash);
-    let of_decided = (cycle.jobs_considered, cycle.bounded, &cycle.decision_hash);
+    let of_recorded = (recorded.jobs_considered, recorded.steps, recorded.bound, &recorded.decision_hash);
+    let of_decided = (cycle.jobs_considered, cycle.steps, cycle.bound, &cycle.decision_hash);
     if of_recorded != of_decided {
         return difference(Part::Hash, format!("{of_recorded:?}"), format!("{of_decided:?}"));
     }

@@ -16,9 +16,7 @@ use daybook_schemas::{Draft, Seq, Stream, Subject, UtcMicros};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::cycle::Cycle;
-use crate::plan::plan;
-use crate::policy::Policy;
+use daybook_plan::{Cycle, Policy, plan};
 
 /// How often expected starts alone are worth a commit.
 const EXPECTATIONS_EVERY: Duration = Duration::from_secs(10);

@@ -1,5 +1,6 @@
 //! One node, `n1`: what is heard of it, and what follows.
 
+#[path = "../core/tests/support/mod.rs"]
 mod support;
 
 use std::time::Duration;

@@ -1,5 +1,6 @@
 //! The planner's loop on a log in memory with faults, and the verification of what it recorded.
 
+#[path = "../core/tests/support/mod.rs"]
 mod support;
 
 use std::sync::Arc;

@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 
 use crate::filter::matches;
 use crate::resources::{Counts, gpu_notation, memory_request, node_count};
-use crate::views::{Lines, end_or_limit, expand, held_nodes, limit_minutes, node_list, run_seconds, std_out};
+use crate::views::{Lines, end_or_limit, expand, held_nodes, node_list, run_seconds, std_out};
 
 /// A [`JobTable`](daybook_schemas::api::JobTable) in JSON, as it is at `now`. It is written straight from the model: a
 /// queue of 50,000 has half a million cells, and a value for each would take longer than all else.
@@ -226,7 +226,7 @@ fn cell<'a>(row: &Row<'a>, column: JobColumn) -> Cell<'a> {
         JobColumn::StartTime => instant(start(cluster, job)),
         JobColumn::EndTime => instant(end_or_limit(cluster, job)),
         JobColumn::ExpectedStart => instant(cluster.expected_start(job.id)),
-        JobColumn::TimeLimit => limit_minutes(job.time_limit).into(),
+        JobColumn::TimeLimit => job.time_limit.whole_minutes().into(),
         JobColumn::TimeUsed => run_seconds(cluster, job, now).into(),
         JobColumn::NodeCount => node_count(job, nodes).into(),
         JobColumn::NodeList => node_list(nodes).into(),

@@ -6,7 +6,7 @@ use daybook_model::{Cluster, Job, Node, PendingKey, dependency_notation};
 use daybook_schemas::api::{JobView, NodeView, PartitionView, ResourceCounts};
 use daybook_schemas::grammar::hostlist;
 use daybook_schemas::grammar::output_pattern::{self, PatternValues};
-use daybook_schemas::job::{JobState, Reason, TimeLimit};
+use daybook_schemas::job::{JobState, Reason};
 use daybook_schemas::node::{GpuDevice, PartitionDefinition};
 use daybook_schemas::run::RunNode;
 use daybook_schemas::{GpuUuid, Mebibytes, UtcMicros};
@@ -251,13 +251,5 @@ pub fn partition_view(cluster: &Cluster, partition: &PartitionDefinition) -> Par
         total_cpus: counts.cpus,
         total_nodes: counts.nodes,
         tres: counts.notation(),
-    }
-}
-
-/// Minutes of a limit; `None`: unlimited.
-pub(crate) fn limit_minutes(limit: TimeLimit) -> Option<u32> {
-    match limit {
-        TimeLimit::Minutes(minutes) => Some(minutes),
-        TimeLimit::Unlimited => None,
     }
 }

@@ -127,8 +127,8 @@ fn planned(process: &Process, limit: TimeLimit) -> Option<(UtcMicros, EndCause)>
     let (seconds, _) = script_of(&process.order);
     let by_itself = process.began.plus_seconds(i64::from(seconds));
     match limit {
-        TimeLimit::Minutes(minutes) => {
-            let limited = process.began.plus_seconds(i64::from(minutes) * 60);
+        TimeLimit::Seconds(seconds) => {
+            let limited = process.began.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX));
             Some(if limited < by_itself {
                 (limited, EndCause::TimeLimit)
             } else {

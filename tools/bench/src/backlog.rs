@@ -171,7 +171,7 @@ fn allocation(number: usize, nodes: &[NodeDefinition]) -> RunAllocated {
         array: None,
         partition: "main".to_string(),
         nodes: vec![share],
-        time_limit: daybook_schemas::job::TimeLimit::Minutes(60),
+        time_limit: daybook_schemas::job::TimeLimit::minutes(60),
         price_version: None,
     }
 }

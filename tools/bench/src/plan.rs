@@ -72,6 +72,7 @@ pub fn measure(arguments: &PlanArguments) -> Result<Value, String> {
         scene.submit()?;
     }
     let (mut millis, mut considered, mut bounded, mut starts) = (Vec::new(), 0u64, 0u64, 0usize);
+    let mut steps: Vec<u64> = Vec::new();
     for _ in 0..arguments.cycles {
         scene.now = UtcMicros(scene.now.0 + 1_000_000);
         scene.end_a_run()?;
@@ -80,24 +81,33 @@ pub fn measure(arguments: &PlanArguments) -> Result<Value, String> {
         let cycle = plan(&scene.cluster, scene.now, &policy);
         millis.push(begun.elapsed().as_secs_f64() * 1e3);
         considered += u64::from(cycle.jobs_considered);
-        bounded += u64::from(cycle.bounded);
+        steps.push(cycle.steps);
+        bounded += u64::from(cycle.bound.is_some());
         starts += cycle.starts.len();
         scene.commit(Subject::Plan, cycle.to_events().into_iter().map(|event| event.body).collect())?;
     }
     millis.sort_by(f64::total_cmp);
+    let waiting = scene.cluster.ready().len();
+    let peak_bytes = memory_bytes("VmHWM:");
+    let bytes_per_job = scene.bytes_per_job(arguments.jobs)?;
+    steps.sort_unstable();
     let at = |part: f64| millis[((millis.len() - 1) as f64 * part).round() as usize];
     Ok(json!({
         "jobs": arguments.jobs,
         "nodes": arguments.nodes,
         "seed": arguments.seed,
         "cycles": arguments.cycles,
-        "waiting": scene.cluster.ready().len(),
+        "waiting": waiting,
         "waiting_by_reason": scene.reasons(),
         "running": scene.cluster.runs().len(),
         "min_ms": rounded(at(0.0)),
         "median_ms": rounded(at(0.5)),
         "p99_ms": rounded(at(0.99)),
         "max_ms": rounded(at(1.0)),
+        "steps": steps[steps.len() / 2],
+        "steps_max": steps[steps.len() - 1],
+        "peak_bytes": peak_bytes,
+        "bytes_per_waiting_job": bytes_per_job,
         "jobs_considered_per_cycle": considered / arguments.cycles.max(1) as u64,
         "starts": starts,
         "bounded_cycles": bounded,
@@ -172,7 +182,7 @@ impl Scene {
         let nodes = if self.below(20) == 0 { 2u32 << self.below(3) } else { 1 };
         let minutes = [15, 30, 60, 60, 240, 480, 1440, 2880][self.below(8) as usize];
         spec.partition = "main".to_string();
-        spec.time_limit = Some(TimeLimit::Minutes(minutes));
+        spec.time_limit = Some(TimeLimit::minutes(minutes));
         spec.request.nodes_min = nodes;
         spec.request.nodes_max = Some(nodes);
         spec.request.tasks = nodes;
@@ -186,6 +196,15 @@ impl Scene {
         spec.request.gpus = vec![GpuRequest { scope: GpuScope::Node, gpu_type: None, count: gpus }];
         let job = self.cluster.next_job_id();
         self.commit(Subject::Jobs, vec![JobSubmitted { job, ids: 1, spec }.into()])
+    }
+
+    /// What the model's memory grows by for each job that is submitted, measured on so many.
+    fn bytes_per_job(&mut self, jobs: usize) -> Result<u64, String> {
+        let before = memory_bytes("VmRSS:");
+        for _ in 0..jobs {
+            self.submit()?;
+        }
+        Ok(memory_bytes("VmRSS:").saturating_sub(before) / jobs.max(1) as u64)
     }
 
     /// One of the runs, drawn, is over and released.
@@ -227,4 +246,12 @@ impl Scene {
         let events = bodies.into_iter().enumerate().map(event).collect();
         self.cluster.apply(&Commit { seq, time: self.now, subject, events })
     }
+}
+
+/// A figure of this process's memory, in bytes: `VmHWM:` is the most that it has had, `VmRSS:` what it has.
+fn memory_bytes(figure: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(figure));
+    let kibibytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kibibytes.unwrap_or(0) * 1024
 }

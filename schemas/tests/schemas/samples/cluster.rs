@@ -54,6 +54,8 @@ fn plain_parameters() -> ClusterParameters {
         over_time_limit_minutes: 0,
         backfill_reservations: 1,
         planner_jobs_max: 1000,
+        strict_order: true,
+        backfill_by_expected_time: true,
     }
 }
 
@@ -106,8 +108,8 @@ fn full_partition() -> PartitionDefinition {
         nodes_text: "gpu01".to_string(),
         default: false,
         state: PartitionState::Drain,
-        max_time: TimeLimit::Minutes(1440),
-        default_time: Some(TimeLimit::Minutes(60)),
+        max_time: TimeLimit::minutes(1440),
+        default_time: Some(TimeLimit::minutes(60)),
         min_nodes: 1,
         max_nodes: Some(2),
         priority_tier: 10,

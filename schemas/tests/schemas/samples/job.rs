@@ -81,7 +81,7 @@ fn full_spec() -> JobSpec {
         partition: "gpu".to_string(),
         qos: some("high"),
         request: full_request(),
-        time_limit: Some(TimeLimit::Minutes(90)),
+        time_limit: Some(TimeLimit::minutes(90)),
         begin: Some(instant(3_600)),
         dependencies: Some(full_dependencies()),
         kill_on_invalid_dependency: true,

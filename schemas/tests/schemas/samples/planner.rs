@@ -1,4 +1,4 @@
-use daybook_schemas::events::{PlannedStart, PlannerCycle, ReasonChange};
+use daybook_schemas::events::{CycleBound, PlannedStart, PlannerCycle, ReasonChange};
 use daybook_schemas::job::Reason;
 use daybook_schemas::{Body, JobId, NodeName, RunId, Seq, Subject, UtcMicros};
 
@@ -25,6 +25,8 @@ pub fn cycle() -> (Subject, Body, Body) {
         }],
         jobs_considered: 4,
         bounded: true,
+        bound: Some(CycleBound::Steps),
+        steps: 1_234,
         decision_hash: "c4".repeat(32),
     };
     let minimal = PlannerCycle {
@@ -36,6 +38,8 @@ pub fn cycle() -> (Subject, Body, Body) {
         reservations: Vec::new(),
         jobs_considered: 0,
         bounded: false,
+        bound: None,
+        steps: 0,
         decision_hash: "c4".repeat(32),
     };
     (Subject::Plan, full.into(), minimal.into())

@@ -27,7 +27,7 @@ pub fn allocated() -> (Subject, Body, Body) {
             gpus: vec![gpu],
             tasks: 2,
         }],
-        time_limit: TimeLimit::Minutes(90),
+        time_limit: TimeLimit::minutes(90),
         price_version: Some("2026-12".to_string()),
     };
     let minimal = RunAllocated {

@@ -79,6 +79,6 @@ fn the_next_run_of_a_job_waits_for_the_one_before() {
 #[test]
 fn a_changed_time_limit_is_told() {
     let mut longer = (*order("1.0", 5, RunWish::Run)).clone();
-    longer.time_limit = TimeLimit::Minutes(5);
+    longer.time_limit = TimeLimit::minutes(5);
     assert_eq!(act(9, &[Arc::new(longer)], &[("1.0", active(5, RunWish::Run))]), ["tell 1.0 Run"]);
 }

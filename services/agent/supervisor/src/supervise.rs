@@ -264,8 +264,8 @@ impl Supervision<'_> {
             }
             return left;
         }
-        let TimeLimit::Minutes(minutes) = self.limit else { return WAIT_MAX };
-        let left = Duration::from_secs(u64::from(minutes) * 60).saturating_sub(self.started.elapsed());
+        let TimeLimit::Seconds(seconds) = self.limit else { return WAIT_MAX };
+        let left = Duration::from_secs(seconds).saturating_sub(self.started.elapsed());
         if left.is_zero() {
             self.end(EndCause::TimeLimit);
         }

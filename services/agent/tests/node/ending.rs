@@ -45,7 +45,7 @@ async fn a_time_limit_ends_what_ignores_term_after_the_kill_wait() {
     until_written(&bench.work("ready")).await;
     let since = std::time::Instant::now();
     // The limit was lowered while it ran, as `scontrol update` does.
-    bench.change(run, |order| order.time_limit = TimeLimit::Minutes(0));
+    bench.change(run, |order| order.time_limit = TimeLimit::minutes(0));
     assert_eq!(bench.end_of(run).await.text(), "time_limit 0:9");
     assert!(since.elapsed().as_millis() >= 1000, "the kill wait is kept");
     bench.is_settled(run).await;

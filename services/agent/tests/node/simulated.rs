@@ -25,7 +25,7 @@ async fn without_a_declared_time_it_takes_its_limit_and_beyond_it_the_limit_ends
     let mut bench = Bench::unstarted(true).started().await;
     for (declared, expected) in [("", "exited 0:0"), ("DAYBOOK_SIMULATED_SECONDS=7200\0", "time_limit 0:0")] {
         let mut order = bench.order("#!/bin/sh\n", declared).await;
-        order.time_limit = TimeLimit::Minutes(60);
+        order.time_limit = TimeLimit::minutes(60);
         // An hour ago, as after a long stop of the daemon: it is over at once, at the instant at which it would have been.
         order.allocated_at = order.allocated_at.plus_seconds(-3600);
         let allocated = order.allocated_at;

@@ -6,6 +6,7 @@ use daybook_schemas::node::ClusterParameters;
 
 use super::parameter_keys::SCHEDULER_OPTIONS;
 use super::{SLURM_CONF, SlurmConf};
+use crate::daybook_toml::BACKFILL_RESERVATIONS_MAX;
 use crate::diagnostic::{Findings, Place, did_you_mean};
 use crate::keys::is_supported;
 use crate::lines::Pair;
@@ -55,6 +56,8 @@ pub(crate) fn defaults() -> ClusterParameters {
         over_time_limit_minutes: 0,
         backfill_reservations: 1,
         planner_jobs_max: PLANNER_JOBS_MAX,
+        strict_order: false,
+        backfill_by_expected_time: false,
     }
 }
 
@@ -81,6 +84,7 @@ pub(crate) fn parameters(conf: &SlurmConf, machine: &dyn Machine, findings: &mut
     }
     let whole_nodes = select_type(conf, findings);
     let coarse_cpus = select_type_parameters(conf, &mut cluster, findings);
+    scheduler_type(conf, &mut cluster, findings);
     scheduler_parameters(conf, &mut cluster, findings);
     Parameters {
         cluster_name: cluster_name(conf, findings),
@@ -239,6 +243,14 @@ fn select_type_parameters(
     coarse
 }
 
+fn scheduler_type(conf: &SlurmConf, cluster: &mut ClusterParameters, findings: &mut Findings) {
+    let Some(pair) = conf.parameter("SchedulerType") else { return };
+    const WORDS: &[(&str, bool)] = &[("sched/backfill", false), ("sched/builtin", true)];
+    if let Some(is_strict) = values::choice(pair, WORDS, findings) {
+        cluster.strict_order = is_strict;
+    }
+}
+
 /// Options of the scheduler: names, or `name=value`. Slurm passes over unknown ones; here they are reported.
 fn scheduler_parameters(conf: &SlurmConf, cluster: &mut ClusterParameters, findings: &mut Findings) {
     let Some(pair) = conf.parameter("SchedulerParameters") else { return };
@@ -256,7 +268,14 @@ fn scheduler_parameters(conf: &SlurmConf, cluster: &mut ClusterParameters, findi
             continue;
         }
         let supported = is_supported(&option, SCHEDULER_OPTIONS, "option", findings);
-        if supported && let Some(jobs) = values::number32(&option, 1, PLANNER_JOBS_MAX_MAX, findings) {
+        if !supported {
+            continue;
+        }
+        if name.eq_ignore_ascii_case("bf_job_part_count_reserve") {
+            if let Some(jobs) = values::number32(&option, 1, BACKFILL_RESERVATIONS_MAX, findings) {
+                cluster.backfill_reservations = jobs;
+            }
+        } else if let Some(jobs) = values::number32(&option, 1, PLANNER_JOBS_MAX_MAX, findings) {
             cluster.planner_jobs_max = jobs;
         }
     }

@@ -127,6 +127,8 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
             over_time_limit_minutes: 0,
             backfill_reservations: 1,
             planner_jobs_max: 10000,
+            strict_order: false,
+            backfill_by_expected_time: false,
         }"#]]
     .assert_eq(&format!("{:#?}\n{:#?}\n{:#?}", cluster.nodes, cluster.partitions, cluster.parameters));
 
@@ -217,8 +219,8 @@ fn default_lines_hold_for_what_follows_and_add_up() {
         .map(|one| format!("{} {} {:?} {}", one.name, names(&one.nodes), one.max_time, one.priority_tier))
         .collect();
     expect![[r#"
-        a node02 Minutes(60) 3
-        b node01 Minutes(120) 4"#]]
+        a node02 Seconds(3600) 3
+        b node01 Seconds(7200) 4"#]]
     .assert_eq(&found.join("\n"));
 }
 
@@ -306,12 +308,12 @@ fn keys_of_partitions_have_their_meaning() {
             nodes_text: "node[01-02]",
             default: true,
             state: Drain,
-            max_time: Minutes(
-                2880,
+            max_time: Seconds(
+                172800,
             ),
             default_time: Some(
-                Minutes(
-                    90,
+                Seconds(
+                    5400,
                 ),
             ),
             min_nodes: 2,
@@ -355,7 +357,7 @@ fn keys_of_partitions_have_their_meaning() {
     let warning = ["DefaultTime=90 is longer than MaxTime=60"];
     let short =
         usable(&[("slurm.conf", &slurm)], &Vm::with_two_gpus(), &warning).cluster.partitions.remove(0);
-    assert_eq!((short.max_time, short.default_time), (TimeLimit::Minutes(60), None), "as in Slurm");
+    assert_eq!((short.max_time, short.default_time), (TimeLimit::minutes(60), None), "as in Slurm");
 }
 
 #[test]

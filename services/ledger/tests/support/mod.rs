@@ -85,8 +85,8 @@ pub fn configuration(nodes: Vec<NodeDefinition>) -> ClusterConfigured {
             nodes_text: "ALL".into(),
             default: true,
             state: PartitionState::Up,
-            max_time: TimeLimit::Minutes(2880),
-            default_time: Some(TimeLimit::Minutes(60)),
+            max_time: TimeLimit::minutes(2880),
+            default_time: Some(TimeLimit::minutes(60)),
             min_nodes: 1,
             max_nodes: None,
             priority_tier: 1,
@@ -113,6 +113,8 @@ pub fn configuration(nodes: Vec<NodeDefinition>) -> ClusterConfigured {
             over_time_limit_minutes: 0,
             backfill_reservations: 1,
             planner_jobs_max: 1000,
+            strict_order: false,
+            backfill_by_expected_time: false,
         },
         administrators: vec![],
         sources: vec![],
@@ -362,7 +364,7 @@ pub fn allocation(id: &str, array: Option<ArrayTaskId>, nodes: Vec<RunNode>) -> 
         array,
         partition: "main".into(),
         nodes,
-        time_limit: TimeLimit::Minutes(60),
+        time_limit: TimeLimit::minutes(60),
         price_version: None,
     }
 }

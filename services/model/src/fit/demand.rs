@@ -153,6 +153,13 @@ impl<'a> Demand<'a> {
         u64::from(self.tasks.max(self.nodes_min)) * u64::from(self.cpus_per_task)
     }
 
+    /// The fewest GPUs that it takes in all.
+    pub fn gpus_min(&self) -> u64 {
+        u64::from(self.gpus_per_node.total()) * u64::from(self.nodes_min)
+            + u64::from(self.gpus_per_task.total()) * u64::from(self.tasks)
+            + u64::from(self.gpus_per_job.total())
+    }
+
     /// Whether the number of tasks bounds the number of nodes: each node has at least one task.
     pub(super) fn tasks_bound_nodes(&self) -> bool {
         self.request.tasks_given && self.gpus_per_job.is_empty()

@@ -79,7 +79,7 @@ pub fn could_ever_start(
         .collect();
     let demand = Demand::new(request, partition, &configured.parameters);
     node_suffices(&sites, &demand)?;
-    if node_or_cpu_limit(cluster, partition, request).is_some() {
+    if partition_size_limit(cluster, partition, request).is_some() {
         return Ok(());
     }
     let members: Vec<usize> = (0..sites.len()).collect();
@@ -125,10 +125,11 @@ pub fn partition_limit(
     if time_limit > partition.max_time {
         return Some(Reason::PartitionTimeLimit);
     }
-    node_or_cpu_limit(cluster, partition, request)
+    partition_size_limit(cluster, partition, request)
 }
 
-fn node_or_cpu_limit(
+/// The part of [`partition_limit`] that no time limit changes.
+pub fn partition_size_limit(
     cluster: &Cluster,
     partition: &PartitionDefinition,
     request: &ResourceRequest,

@@ -25,12 +25,43 @@ pub struct Site<'a> {
 pub struct Free {
     /// CPUs by index.
     pub cpus: Bits,
-    /// How many those are.
+    /// How many of those may be given: all, unless a plan keeps some for later.
     pub cpu_count: u32,
     /// Memory in MiB.
     pub memory: u64,
     /// GPUs by position.
     pub gpus: Bits,
+}
+
+/// Parts of a node by count: what a plan keeps for later, where which CPU and which GPU of a type is open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Amounts {
+    /// CPUs.
+    pub cpus: u32,
+    /// Memory in MiB.
+    pub memory: u64,
+    /// GPUs of each type, in the site's order of types.
+    pub gpus: Vec<u32>,
+}
+
+impl Amounts {
+    /// What is left of these without others; nothing below zero.
+    pub fn take(&mut self, others: &Amounts) {
+        self.cpus = self.cpus.saturating_sub(others.cpus);
+        self.memory = self.memory.saturating_sub(others.memory);
+        for (count, other) in self.gpus.iter_mut().zip(&others.gpus) {
+            *count = count.saturating_sub(*other);
+        }
+    }
+
+    /// The smaller of each.
+    pub fn at_most(&mut self, others: &Amounts) {
+        self.cpus = self.cpus.min(others.cpus);
+        self.memory = self.memory.min(others.memory);
+        for (count, other) in self.gpus.iter_mut().zip(&others.gpus) {
+            *count = (*count).min(*other);
+        }
+    }
 }
 
 /// What a run gets of one node.
@@ -134,6 +165,34 @@ impl<'a> Site<'a> {
             memory: recorded.memory.0,
             gpus: gpus.collect(),
             tasks: recorded.tasks,
+        }
+    }
+
+    fn gpus_by_type(&self, gpus: &Bits) -> Vec<u32> {
+        self.kinds.iter().map(|(_, positions)| positions.count_common(gpus)).collect()
+    }
+
+    /// How much a share takes.
+    pub fn amounts_taken(&self, share: &Share) -> Amounts {
+        Amounts { cpus: share.cpus.count(), memory: share.memory, gpus: self.gpus_by_type(&share.gpus) }
+    }
+
+    /// How much there is.
+    pub fn amounts_free(&self, free: &Free) -> Amounts {
+        Amounts { cpus: free.cpu_count, memory: free.memory, gpus: self.gpus_by_type(&free.gpus) }
+    }
+
+    /// Leaves no more than `most`. Which CPUs those are stays open; of GPUs of a type the last ones go.
+    pub fn limit(&self, free: &mut Free, most: &Amounts) {
+        free.cpu_count = free.cpu_count.min(most.cpus);
+        free.memory = free.memory.min(most.memory);
+        for ((_, positions), most) in self.kinds.iter().zip(&most.gpus) {
+            let there = positions.common(&free.gpus);
+            let surplus = there.count().saturating_sub(*most);
+            if surplus > 0 {
+                let kept = (there.count() - surplus) as usize;
+                free.gpus.remove_all(&there.iter().skip(kept).collect());
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use daybook_schemas::events::{
     JobUpdated,
 };
 use daybook_schemas::grammar::index_set::IndexSet;
-use daybook_schemas::job::{Dependencies, JobState, Reason};
+use daybook_schemas::job::{Dependencies, JobState, Reason, ResourceRequest};
 use daybook_schemas::orders::{RunWish, SignalOrder};
 use daybook_schemas::run::ExitStatus;
 
@@ -41,8 +41,8 @@ pub(super) fn submitted(cluster: &mut Cluster, data: &JobSubmitted) {
         id: data.job,
         task: None,
         tasks_waiting,
-        request: Arc::new(spec.request.clone()),
-        partition: Arc::from(spec.partition.as_str()),
+        request: cluster.shared_request(&spec.request),
+        partition: cluster.shared_partition(&spec.partition),
         account: Arc::from(spec.account.as_deref().unwrap_or("")),
         qos: Arc::from(spec.qos.as_deref().unwrap_or("normal")),
         name: Arc::from(spec.name.as_str()),
@@ -97,10 +97,12 @@ pub(super) fn updated(cluster: &mut Cluster, data: &JobUpdated) {
         return;
     }
     let is_waiting = job.state == JobState::Pending;
+    let request = data.request.as_ref().map(|request| cluster.shared_request(request));
+    let partition = data.partition.as_ref().map(|partition| cluster.shared_partition(partition));
     cluster.change_job(data.job, |job| {
         change_description(job, data);
         if is_waiting {
-            change_request(job, data);
+            change_request(job, data, request, partition);
         }
     });
     if let (Some(limit), Some(run)) = (data.time_limit, job.run) {
@@ -130,9 +132,14 @@ fn change_description(job: &mut Job, data: &JobUpdated) {
     }
 }
 
-fn change_request(job: &mut Job, data: &JobUpdated) {
-    if let Some(partition) = &data.partition {
-        job.partition = Arc::from(partition.as_str());
+fn change_request(
+    job: &mut Job,
+    data: &JobUpdated,
+    request: Option<Arc<ResourceRequest>>,
+    partition: Option<Arc<str>>,
+) {
+    if let Some(partition) = partition {
+        job.partition = partition;
     }
     if let Some(account) = &data.account {
         job.account = Arc::from(account.as_str());
@@ -145,8 +152,8 @@ fn change_request(job: &mut Job, data: &JobUpdated) {
         job.nice = nice;
         job.priority = priority(job.id, nice);
     }
-    if let Some(request) = &data.request {
-        job.request = Arc::new(request.clone());
+    if let Some(request) = request {
+        job.request = request;
     }
     if let Some(dependencies) = &data.dependencies {
         job.dependencies = open_conditions(Some(dependencies));

@@ -42,7 +42,7 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
         signals: Vec::new(),
     };
     cluster.runs.insert(data.run, Arc::new(run));
-    let (now, partition) = (cluster.time, Arc::<str>::from(data.partition.as_str()));
+    let (now, partition) = (cluster.time, cluster.shared_partition(&data.partition));
     cluster.change_job(data.run.job, |job| {
         job.state = JobState::Running;
         job.reason = Reason::None;
@@ -184,6 +184,11 @@ pub(super) fn end_run(cluster: &mut Cluster, id: RunId, at: UtcMicros, cause: En
         run.wish = RunWish::Release;
     });
     let Some(job) = cluster.jobs.get(&id.job).cloned() else { return };
+    // How long a run takes that was cut short says nothing.
+    if matches!(cause, EndCause::Exited | EndCause::TimeLimit | EndCause::OutOfMemory) {
+        let seconds = u64::try_from(at.0.saturating_sub(floor.0) / 1_000_000).unwrap_or(0);
+        cluster.note_run_time(&job, seconds);
+    }
     let back_hold = job.requeue_when_ended;
     let back =
         job.cancelled_by.is_none() && (back_hold.is_some() || cause == EndCause::NodeFailed && job.requeue);

@@ -193,7 +193,7 @@ impl History {
                 tasks: 1,
             })
             .collect();
-        let time_limit = TimeLimit::Minutes(5);
+        let time_limit = TimeLimit::minutes(5);
         let data =
             RunAllocated { run, array, partition: "main".into(), nodes, time_limit, price_version: None };
         self.commit(Subject::Plan, vec![data.into()]);
@@ -244,7 +244,7 @@ impl History {
         let change = JobUpdated {
             job: self.some_job(a),
             name: (b.is_multiple_of(2)).then(|| "eval".to_string()),
-            time_limit: (b.is_multiple_of(3)).then_some(TimeLimit::Minutes(9)),
+            time_limit: (b.is_multiple_of(3)).then_some(TimeLimit::minutes(9)),
             begin: (b.is_multiple_of(5)).then_some(UtcMicros((self.now + 50) * 1_000_000)),
             nice: (b.is_multiple_of(7)).then_some(i32::from(a)),
             dependencies: (b.is_multiple_of(4)).then(Dependencies::default),
@@ -328,7 +328,7 @@ fn configuration(nodes: usize) -> ClusterConfigured {
             default: true,
             state: PartitionState::Up,
             max_time: TimeLimit::Unlimited,
-            default_time: Some(TimeLimit::Minutes(60)),
+            default_time: Some(TimeLimit::minutes(60)),
             min_nodes: 0,
             max_nodes: None,
             priority_tier: 1,
@@ -355,6 +355,8 @@ fn configuration(nodes: usize) -> ClusterConfigured {
             over_time_limit_minutes: 0,
             backfill_reservations: 1,
             planner_jobs_max: 1000,
+            strict_order: false,
+            backfill_by_expected_time: false,
         },
         administrators: Vec::new(),
         sources: Vec::new(),

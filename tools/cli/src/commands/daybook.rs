@@ -43,6 +43,18 @@ enum What {
         /// The directory; it must exist
         directory: PathBuf,
     },
+    /// Ask the log's past
+    Replay {
+        #[command(subcommand)]
+        what: ReplayAction,
+    },
+    /// Replay a trace of a real cluster through the planner, under a simulated clock
+    #[command(disable_help_flag = true)]
+    Simulate {
+        /// The trace, the policy and the nodes; `daybook simulate --help` lists them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Say whether the daemon answers
     Ping,
     /// Explain a command
@@ -58,6 +70,17 @@ enum LogAction {
     #[command(disable_help_flag = true)]
     Copy {
         /// From where and to where; `daybook log copy --help` lists it
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum ReplayAction {
+    /// Decide every recorded planning cycle again, from a stopped daemon's log or a copy, and compare
+    #[command(disable_help_flag = true)]
+    Verify {
+        /// Which log; `daybook replay verify --help` lists it
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
@@ -87,6 +110,12 @@ pub fn run(arguments: &[String]) -> u8 {
                 let arguments: Vec<OsString> = command.chain(arguments).collect();
                 siblings::become_program(siblings::DAEMON, &arguments)
             }
+            What::Replay { what: ReplayAction::Verify { arguments } } => {
+                let command = std::iter::once(OsString::from("verify"));
+                let arguments: Vec<OsString> = command.chain(arguments).collect();
+                siblings::become_program(siblings::DAEMON, &arguments)
+            }
+            What::Simulate { arguments } => siblings::become_program(siblings::SIMULATE, &arguments),
             What::Links { directory } => links::run(&directory),
             What::Ping => scontrol::ping(),
             What::Help { command } => help(command.as_deref()),

@@ -12,6 +12,9 @@ pub const KEYS: &str = "daybook-keys";
 /// `daybook log copy ...`.
 pub const DAEMON: &str = "daybookd";
 
+/// `daybook simulate ...`.
+pub const SIMULATE: &str = "daybook-simulate";
+
 /// Becomes that program; comes back only when it cannot.
 pub fn become_program(program: &str, arguments: &[OsString]) -> u8 {
     let path = match std::env::current_exe().and_then(|path| path.canonicalize()) {

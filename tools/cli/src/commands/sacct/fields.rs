@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use daybook_schemas::api::{AccountingAnswer, AccountingRecord, RecordKind};
 use daybook_schemas::grammar::duration::{format_cpu_time, format_elapsed, format_time_limit};
-use daybook_schemas::job::{JobState, TimeLimit};
+use daybook_schemas::job::JobState;
 use daybook_schemas::run::ProcessUsage;
 
 use crate::table::amounts::{self, MemoryUnits};
@@ -189,9 +189,9 @@ fn time_limit(shown: &Shown<'_>, out: &mut String) {
 
 fn time_limit_raw(shown: &Shown<'_>, out: &mut String) {
     if shown.is_job() {
-        match shown.record.time_limit {
-            TimeLimit::Minutes(minutes) => number(out, minutes),
-            TimeLimit::Unlimited => out.push_str("UNLIMITED"),
+        match shown.record.time_limit.whole_minutes() {
+            Some(minutes) => number(out, minutes),
+            None => out.push_str("UNLIMITED"),
         }
     }
 }

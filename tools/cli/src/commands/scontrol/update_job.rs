@@ -280,12 +280,9 @@ impl Subject<'_> {
             return Ok(given);
         }
         match (self.view()?.time_limit, given) {
-            (TimeLimit::Minutes(now), TimeLimit::Minutes(more)) => {
-                let minutes = i64::from(now) + sign * i64::from(more);
-                match u32::try_from(minutes) {
-                    Ok(minutes) if minutes > 0 => Ok(TimeLimit::Minutes(minutes)),
-                    _ => Err(invalid()),
-                }
+            (TimeLimit::Seconds(now), TimeLimit::Seconds(more)) => {
+                let changed = if sign < 0 { now.checked_sub(more) } else { now.checked_add(more) };
+                changed.filter(|seconds| *seconds > 0).map(TimeLimit::Seconds).ok_or_else(invalid)
             }
             (TimeLimit::Unlimited, _) => {
                 Err(self.invalid("TimeLimit is UNLIMITED, it cannot be raised or lowered"))

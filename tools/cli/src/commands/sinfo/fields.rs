@@ -91,7 +91,7 @@ fn size(line: &Line<'_>, out: &mut String, of: impl Fn(&NodeView) -> u64) {
 
 fn limit(limit: TimeLimit, out: &mut String) {
     match limit {
-        TimeLimit::Minutes(minutes) => out.push_str(&format_run_time_squeue(u64::from(minutes) * 60)),
+        TimeLimit::Seconds(seconds) => out.push_str(&format_run_time_squeue(seconds)),
         TimeLimit::Unlimited => out.push_str("infinite"),
     }
 }

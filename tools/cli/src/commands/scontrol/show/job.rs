@@ -164,7 +164,9 @@ fn times(record: &mut Record, job: &JobView, instants: &Instants) {
     ));
     record.line(format!("AccrueTime={}", unknown(job.eligible)));
     let expected_end = match (job.expected_start, job.time_limit) {
-        (Some(start), TimeLimit::Minutes(minutes)) => Some(start.plus_seconds(i64::from(minutes) * 60)),
+        (Some(start), TimeLimit::Seconds(seconds)) => {
+            Some(start.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX)))
+        }
         _ => None,
     };
     record.line(format!(

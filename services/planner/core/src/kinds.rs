@@ -1,0 +1,93 @@
+//! Equal requests share one answer per cycle.
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use daybook_model::Job;
+use daybook_model::fit::Demand;
+use daybook_schemas::job::{Reason, ResourceRequest, TimeLimit};
+
+/// A window that has no end.
+pub(crate) const FOR_EVER: i64 = i64::MAX;
+
+/// Jobs with one request in one partition, and what is known of them in this cycle.
+pub(crate) struct Kind<'a> {
+    /// The partition's number; `None`: not configured.
+    pub(crate) field: Option<usize>,
+    /// `None` where the partition is not configured.
+    pub(crate) demand: Option<Demand<'a>>,
+    /// The partition's longest limit.
+    pub(crate) time_max: TimeLimit,
+    /// The nodes that it may use.
+    pub(crate) order: Rc<[usize]>,
+    /// Something other than what is in use keeps it from starting.
+    pub(crate) refused: Option<(Reason, Rc<str>)>,
+    /// The shortest window, in seconds, that is known not to fit any more: resources only become fewer in a cycle, and
+    /// a longer window meets all that a shorter one meets.
+    pub(crate) blocked_from: Option<i64>,
+    /// Whether it would fit if nothing ran.
+    pub(crate) fits_when_empty: Option<bool>,
+}
+
+impl Kind<'_> {
+    /// Whether a window of so many seconds is known not to fit.
+    pub(crate) fn is_blocked(&self, seconds: i64) -> bool {
+        self.blocked_from.is_some_and(|from| from <= seconds)
+    }
+
+    /// Notes that a window does not fit.
+    pub(crate) fn block(&mut self, seconds: i64) {
+        self.blocked_from = Some(self.blocked_from.map_or(seconds, |from| from.min(seconds)));
+    }
+}
+
+/// The kinds met in this cycle.
+#[derive(Default)]
+pub(crate) struct Kinds<'a> {
+    all: Vec<Kind<'a>>,
+    numbers: BTreeMap<(&'a str, &'a ResourceRequest), usize>,
+    /// By identity, for looking up only: the model keeps one copy of equal requests.
+    known: HashMap<(*const str, *const ResourceRequest), usize>,
+    /// The last one asked for: a queue is mostly runs of equal jobs.
+    last: Option<(*const str, *const ResourceRequest, usize)>,
+}
+
+impl<'a> Kinds<'a> {
+    /// The number of a job's kind; `make` makes one that is met for the first time.
+    pub(crate) fn number(&mut self, job: &'a Job, make: impl FnOnce() -> Kind<'a>) -> usize {
+        let (partition, request) = (Arc::as_ptr(&job.partition), Arc::as_ptr(&job.request));
+        if let Some((of_partition, of_request, number)) = self.last
+            && std::ptr::addr_eq(of_partition, partition)
+            && of_request == request
+        {
+            return number;
+        }
+        let number = match self.known.get(&(partition, request)) {
+            Some(number) => *number,
+            None => {
+                let key = (job.partition.as_ref(), job.request.as_ref());
+                let number = match self.numbers.get(&key) {
+                    Some(number) => *number,
+                    None => {
+                        self.all.push(make());
+                        self.numbers.insert(key, self.all.len() - 1);
+                        self.all.len() - 1
+                    }
+                };
+                self.known.insert((partition, request), number);
+                number
+            }
+        };
+        self.last = Some((partition, request, number));
+        number
+    }
+
+    pub(crate) fn get(&self, number: usize) -> &Kind<'a> {
+        &self.all[number]
+    }
+
+    pub(crate) fn get_mut(&mut self, number: usize) -> &mut Kind<'a> {
+        &mut self.all[number]
+    }
+}

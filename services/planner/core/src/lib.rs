@@ -1,0 +1,28 @@
+//! The pure core of the planner: which waiting jobs start, where, and why the others wait.
+//!
+//! [`plan`]`(&cluster, now, &policy)` gives a [`Cycle`]; the same inputs give the same bytes on every machine. No
+//! clock, no I/O, no randomness, no floating point, no iteration in hash order.
+//!
+//! - **Order**: jobs start in the order of the queue while they fit ([`Policy::weights`] may make another order).
+//! - **Promises**: the first K blocked jobs of each partition get a protected start, from the limits of what runs;
+//!   what is behind them starts only where it does not delay those. K = 1 is EASY backfill, K = all is conservative,
+//!   and without backfill a blocked job blocks its partition. What is kept for later is kept by count: which CPU of a
+//!   node and which GPU of a type it will be is decided when it starts.
+//! - **Bounds** are counts ([`Policy`]); the first that was met is in the record.
+//!
+//! What fits on a node is `daybook_model::fit`'s arithmetic. Reasons: only changes are recorded, and `Priority` only
+//! where it replaces another recorded reason (`docs/decisions/` says why).
+
+mod cycle;
+mod ground;
+mod kinds;
+mod plan;
+mod policy;
+pub mod priority;
+mod promises;
+mod queue;
+mod releases;
+
+pub use cycle::{Cycle, Start};
+pub use plan::plan;
+pub use policy::{Order, Policy};

@@ -1,0 +1,412 @@
+//! One cycle: the parent of the pure core.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use daybook_model::fit::{Demand, Share, Site, could_ever_start, partition_size_limit, place};
+use daybook_model::{Cluster, Job, PendingKey};
+use daybook_schemas::events::{ArrayTaskId, CycleBound, JobFinished, PlannedStart, ReasonChange};
+use daybook_schemas::grammar::hostlist;
+use daybook_schemas::job::{JobState, Reason, TimeLimit};
+use daybook_schemas::node::{ClusterParameters, PartitionState};
+use daybook_schemas::{RunId, UtcMicros};
+
+use crate::cycle::{Cycle, Start};
+use crate::ground::Ground;
+use crate::kinds::{FOR_EVER, Kind, Kinds};
+use crate::policy::{Order, Policy};
+use crate::promises::Promises;
+use crate::queue::{candidates, weighted};
+use crate::releases::{Found, Releases, Wanted};
+
+/// Decides what starts now, what waits and why, and what is protected.
+///
+/// Pure: the same cluster, instant and policy give the same bytes on every machine. Its work is bounded by the
+/// policy's counts. `now` should not be before the cluster's time; it is an input like any other.
+pub fn plan(cluster: &Cluster, now: UtcMicros, policy: &Policy) -> Cycle {
+    let has_more_to_finish = cluster.hopeless().len() > policy.finished_max as usize;
+    let mut cycle = Cycle {
+        input: cluster.position(),
+        now,
+        policy_hash: policy.hash(),
+        starts: Vec::new(),
+        reasons: Vec::new(),
+        reservations: Vec::new(),
+        finished: hopeless(cluster, policy),
+        jobs_considered: 0,
+        bound: has_more_to_finish.then_some(CycleBound::Finished),
+        steps: 0,
+        decision_hash: String::new(),
+    };
+    if let Some(configured) = cluster.configured() {
+        let ground = Ground::new(cluster, policy.steps_max);
+        let mut planning = Planning {
+            cluster,
+            parameters: &configured.parameters,
+            now,
+            policy,
+            promises: Promises::new(ground.sites.len()),
+            ground,
+            kinds: Kinds::default(),
+            releases: Releases::default(),
+            blocked: BTreeMap::new(),
+            later: Vec::new(),
+            cycle: &mut cycle,
+        };
+        planning.walk_the_queue();
+        cycle.steps = planning.ground.steps();
+    }
+    cycle.seal()
+}
+
+/// Jobs that asked to be cancelled when their dependencies can never hold.
+fn hopeless(cluster: &Cluster, policy: &Policy) -> Vec<JobFinished> {
+    let jobs = cluster.hopeless().iter().take(policy.finished_max as usize);
+    jobs.map(|job| JobFinished {
+        job: *job,
+        state: JobState::Cancelled,
+        reason: Reason::DependencyNeverSatisfied,
+    })
+    .collect()
+}
+
+struct Planning<'a, 'c> {
+    cluster: &'a Cluster,
+    parameters: &'a ClusterParameters,
+    now: UtcMicros,
+    policy: &'a Policy,
+    ground: Ground<'a>,
+    kinds: Kinds<'a>,
+    releases: Releases,
+    promises: Promises,
+    /// Jobs blocked so far, by partition.
+    blocked: BTreeMap<usize, u32>,
+    /// Jobs that are tried behind those of the queue's order: shortest expected run first.
+    later: Vec<(Reverse<u32>, u64, PendingKey)>,
+    cycle: &'c mut Cycle,
+}
+
+impl<'a> Planning<'a, '_> {
+    fn walk_the_queue(&mut self) {
+        let cluster = self.cluster;
+        let found = candidates(cluster, self.now, self.policy.jobs_max as usize);
+        match self.policy.weights {
+            None => self.walk(found),
+            Some(weights) => {
+                let ground = &mut self.ground;
+                let cpus = |partition: &'a _| {
+                    ground.field_number(cluster, partition).map_or(0, |at| ground.cpus_of(at))
+                };
+                let keys = weighted(cluster, found, self.now, self.policy.jobs_max as usize, &weights, cpus);
+                self.walk(keys.into_iter());
+            }
+        }
+        let mut later = std::mem::take(&mut self.later);
+        later.sort_unstable();
+        for (.., key) in later {
+            if self.must_stop() {
+                break;
+            }
+            if let Some(job) = cluster.jobs().get(&key.job) {
+                self.consider(job);
+            }
+        }
+    }
+
+    fn walk(&mut self, keys: impl Iterator<Item = PendingKey>) {
+        let cluster = self.cluster;
+        for key in keys {
+            if self.must_stop() {
+                break;
+            }
+            let Some(job) = cluster.jobs().get(&key.job) else { continue };
+            self.cycle.jobs_considered += 1;
+            if self.policy.order == Order::Expected && self.is_unprotected(job) {
+                let seconds = cluster.expected_seconds(job).unwrap_or(u64::MAX);
+                self.later.push((key.tier, seconds, key));
+            } else {
+                self.consider(job);
+            }
+        }
+    }
+
+    /// Whether as many jobs of its partition are blocked as get a protected start.
+    fn is_unprotected(&mut self, job: &'a Job) -> bool {
+        let field = self.ground.field_number(self.cluster, &job.partition);
+        let blocked = field.and_then(|field| self.blocked.get(&field));
+        blocked.is_some_and(|blocked| *blocked >= self.policy.reservations.max(1))
+    }
+
+    /// Whether a bound is reached, or nothing is left that any job could use and enough jobs have been looked at.
+    fn must_stop(&mut self) -> bool {
+        let considered = self.cycle.jobs_considered;
+        let bound = if considered >= self.policy.jobs_max && self.later.is_empty() {
+            Some(CycleBound::Jobs)
+        } else if self.cycle.starts.len() >= self.policy.starts_max as usize {
+            Some(CycleBound::Starts)
+        } else if self.ground.is_exhausted() {
+            Some(CycleBound::Steps)
+        } else {
+            None
+        };
+        if let Some(bound) = bound {
+            self.meet(bound);
+            return true;
+        }
+        let nothing_can_start = self.ground.cpus_free == 0 || self.is_all_closed();
+        if nothing_can_start && considered >= self.policy.considered_min {
+            self.meet(CycleBound::Full);
+            return true;
+        }
+        false
+    }
+
+    fn meet(&mut self, bound: CycleBound) {
+        self.cycle.bound.get_or_insert(bound);
+    }
+
+    /// Whether a blocked job keeps everybody behind it from starting, in every partition.
+    fn is_all_closed(&self) -> bool {
+        let partitions = self.cluster.configured().map_or(0, |configured| configured.partitions.len());
+        !self.policy.backfill && self.blocked.len() >= partitions
+    }
+
+    /// Without backfill: whether a job of the partition is blocked.
+    fn is_closed(&self, field: Option<usize>) -> bool {
+        !self.policy.backfill && field.is_some_and(|field| self.blocked.contains_key(&field))
+    }
+
+    fn consider(&mut self, job: &'a Job) {
+        let number = self.kind_of(job);
+        let kind = self.kinds.get(number);
+        let is_shut = matches!(kind.refused, Some((Reason::PartitionDown | Reason::PartitionInactive, _)));
+        // Unlimited is greater than any number of seconds.
+        if job.time_limit > kind.time_max && !is_shut {
+            return self.give_reason(job, Reason::PartitionTimeLimit, "");
+        }
+        if let Some((reason, detail)) = kind.refused.clone() {
+            return self.give_reason(job, reason, &detail);
+        }
+        let mut room = self.array_room(job);
+        if room == 0 {
+            return self.give_reason(job, Reason::JobArrayTaskLimit, "");
+        }
+        let seconds = self.window(job);
+        let is_closed = self.is_closed(kind.field);
+        let mut tasks = job.tasks_waiting.iter().flat_map(|tasks| tasks.iter());
+        while !is_closed
+            && self.kinds.get(number).refused.is_none()
+            && !self.kinds.get(number).is_blocked(seconds)
+        {
+            let Some(run) = self.next_run(job, &mut tasks) else { return };
+            if room == 0 {
+                return self.give_reason(job, Reason::JobArrayTaskLimit, "");
+            }
+            if self.cycle.starts.len() >= self.policy.starts_max as usize {
+                return self.meet(CycleBound::Starts);
+            }
+            match self.place_now(number, seconds) {
+                Some(shares) => self.start(job, seconds, run, &shares),
+                None => self.judge(job, number, seconds),
+            }
+            room -= 1;
+        }
+        match self.kinds.get(number).refused.clone() {
+            Some((reason, detail)) => self.give_reason(job, reason, &detail),
+            None => self.wait_its_turn(job, number, seconds),
+        }
+    }
+
+    /// How long a job may hold what it gets, in seconds.
+    fn window(&self, job: &Job) -> i64 {
+        let grace = u64::from(self.parameters.over_time_limit_minutes) * 60;
+        let limit = job.time_limit.seconds().map(|seconds| seconds.saturating_add(grace));
+        limit.map_or(FOR_EVER, |seconds| i64::try_from(seconds).unwrap_or(FOR_EVER))
+    }
+
+    fn kind_of(&mut self, job: &'a Job) -> usize {
+        let (cluster, parameters, ground) = (self.cluster, self.parameters, &mut self.ground);
+        self.kinds.number(job, || {
+            let field = ground.field_number(cluster, &job.partition);
+            let Some(number) = field else {
+                return Kind {
+                    field,
+                    demand: None,
+                    time_max: TimeLimit::Unlimited,
+                    order: Rc::from([]),
+                    refused: Some((Reason::PartitionConfig, Rc::from(""))),
+                    blocked_from: None,
+                    fits_when_empty: None,
+                };
+            };
+            let partition = ground.field(number).definition;
+            let demand = Demand::new(&job.request, partition, parameters);
+            let refused = match partition.state {
+                PartitionState::Down => Some(Reason::PartitionDown),
+                PartitionState::Inactive => Some(Reason::PartitionInactive),
+                PartitionState::Up | PartitionState::Drain => {
+                    partition_size_limit(cluster, partition, &job.request)
+                }
+            };
+            Kind {
+                field,
+                order: ground.order(number, &demand),
+                demand: Some(demand),
+                time_max: partition.max_time,
+                refused: refused.map(|reason| (reason, Rc::from(""))),
+                blocked_from: None,
+                fits_when_empty: None,
+            }
+        })
+    }
+
+    /// How many tasks of an array may start; of a plain job, or a task that starts again: without bound.
+    fn array_room(&self, job: &Job) -> u64 {
+        match &job.tasks_waiting {
+            Some(_) => self.cluster.arrays().get(&job.id).map_or(0, |array| array.room()),
+            None => u64::MAX,
+        }
+    }
+
+    /// The next run of a record: a plain job's only one, an array's next waiting task.
+    fn next_run(
+        &self,
+        job: &Job,
+        tasks: &mut impl Iterator<Item = u32>,
+    ) -> Option<(RunId, Option<ArrayTaskId>)> {
+        if job.tasks_waiting.is_none() {
+            let run = RunId::new(job.id, job.starts);
+            let is_started = self.cycle.starts.last().is_some_and(|start| start.run == run);
+            return (!is_started).then_some((run, None));
+        }
+        let task = tasks.next()?;
+        let id = self.cluster.arrays().get(&job.id)?.task_job_id(task)?;
+        Some((RunId::new(id, 0), Some(ArrayTaskId { array_job: job.id, task })))
+    }
+
+    fn place_now(&self, number: usize, seconds: i64) -> Option<Vec<Share>> {
+        let kind = self.kinds.get(number);
+        let demand = kind.demand.as_ref()?;
+        if demand.cpus_min() > self.ground.cpus_free
+            || demand.gpus_min() > self.ground.gpus_free
+            || demand.cpus_per_task > self.ground.cpus_free_most()
+        {
+            return None;
+        }
+        let until = self.end_of(seconds);
+        let free = |site: usize| self.ground.free_until(site, until, &self.promises);
+        place(demand, &self.ground.sites, &kind.order, &free)
+    }
+
+    /// When a window from now ends; `None`: never.
+    fn end_of(&self, seconds: i64) -> Option<UtcMicros> {
+        (seconds != FOR_EVER).then(|| self.now.plus_seconds(seconds))
+    }
+
+    fn start(&mut self, job: &Job, seconds: i64, run: (RunId, Option<ArrayTaskId>), shares: &[Share]) {
+        let until = self.end_of(seconds);
+        self.ground.take(shares);
+        self.releases.add(until, shares);
+        self.promises.charge(&self.ground.sites, shares, None, until);
+        self.cycle.starts.push(Start {
+            run: run.0,
+            array: run.1,
+            nodes: shares.iter().map(|share| self.ground.sites[share.site].run_node(share)).collect(),
+            time_limit: job.time_limit,
+            partition: job.partition.to_string(),
+        });
+    }
+
+    /// Why a kind does not fit: what is in use, nodes that are not up, or the request itself.
+    fn judge(&mut self, job: &'a Job, number: usize, seconds: i64) {
+        self.kinds.get_mut(number).block(seconds);
+        if self.kinds.get(number).fits_when_empty.is_some() {
+            return;
+        }
+        let kind = self.kinds.get(number);
+        let up = |site: usize| {
+            self.ground.count_steps(1);
+            self.ground.whole(site).map(Cow::Borrowed)
+        };
+        let fits = kind
+            .demand
+            .as_ref()
+            .is_some_and(|demand| place(demand, &self.ground.sites, &kind.order, &up).is_some());
+        let refused = if fits {
+            None
+        } else if could_ever_start(self.cluster, &job.partition, &job.request).is_ok() {
+            Some((Reason::ReqNodeNotAvail, Rc::from(self.unavailable(job, number))))
+        } else {
+            Some((Reason::BadConstraints, Rc::from("")))
+        };
+        let kind = self.kinds.get_mut(number);
+        kind.fits_when_empty = Some(fits);
+        kind.refused = refused;
+    }
+
+    /// The nodes that are not up (or whose GPUs are not all there) and that the job could use, as Slurm names them.
+    fn unavailable(&self, job: &Job, number: usize) -> String {
+        let kind = self.kinds.get(number);
+        let required = &job.request.nodes_required;
+        let names = kind.order.iter().map(|site| &self.ground.sites[*site]).filter_map(|site| {
+            let name = &site.node.definition.name;
+            let is_named = required.is_empty() || required.binary_search(name).is_ok();
+            let unbroken = Site::unbroken(site.node);
+            let is_less = !site.node.is_schedulable() || unbroken.gpus.len() > site.gpus.len();
+            let could_help = kind
+                .demand
+                .as_ref()
+                .is_some_and(|demand| unbroken.tasks_max(&unbroken.whole(), demand).is_some());
+            (is_named && is_less && could_help).then(|| name.as_str())
+        });
+        format!("UnavailableNodes:{}", hostlist::compress(names))
+    }
+
+    /// A blocked job: the first K of a partition get a protected start.
+    fn wait_its_turn(&mut self, job: &'a Job, number: usize, seconds: i64) {
+        let Some(field) = self.kinds.get(number).field else { return };
+        let before = self.blocked.entry(field).or_insert(0);
+        let position = *before;
+        *before = before.saturating_add(1);
+        if position == 0 {
+            self.give_reason(job, Reason::Resources, "");
+        } else if job.reason != Reason::None {
+            // A job of which nothing is recorded is understood to wait behind others.
+            self.give_reason(job, Reason::Priority, "");
+        }
+        if self.policy.backfill
+            && position < self.policy.reservations
+            && self.promises.count() < self.policy.reservations_max as usize
+        {
+            self.reserve(job, number, seconds);
+        }
+    }
+
+    fn reserve(&mut self, job: &Job, number: usize, seconds: i64) {
+        let kind = self.kinds.get(number);
+        let Some(demand) = &kind.demand else { return };
+        let seconds = (seconds != FOR_EVER).then_some(seconds);
+        let wanted = Wanted { demand, order: &kind.order, seconds };
+        let found = self.releases.earliest(self.cluster, &self.ground, self.now, &self.promises, &wanted);
+        let Some(Found { start, end, shares }) = found else { return };
+        let future = self.releases.future(&self.ground, start, &shares);
+        let (ground, promises) = (&self.ground, &mut self.promises);
+        promises.keep(&ground.sites, &shares, start, end, |site| {
+            future.get(&site).or_else(|| ground.free(site)).map(Cow::Borrowed)
+        });
+        let names = shares.iter().map(|share| &ground.sites[share.site].node.definition.name);
+        self.cycle.reservations.push(PlannedStart { job: job.id, start, nodes: names.cloned().collect() });
+    }
+
+    fn give_reason(&mut self, job: &Job, reason: Reason, detail: &str) {
+        if job.reason == reason && job.reason_detail.as_ref() == detail {
+            return;
+        }
+        if self.cycle.reasons.len() >= self.policy.reasons_max as usize {
+            return self.meet(CycleBound::Reasons);
+        }
+        self.cycle.reasons.push(ReasonChange { job: job.id, reason, detail: detail.to_string() });
+    }
+}

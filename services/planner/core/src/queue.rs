@@ -1,0 +1,65 @@
+//! The order in which jobs are looked at.
+
+use std::iter::Peekable;
+use std::sync::Arc;
+
+use daybook_model::{Cluster, PendingKey};
+use daybook_schemas::UtcMicros;
+
+use crate::priority::Weights;
+
+/// Ready jobs, and delayed ones whose begin has come by `now`, in one order. At most `delayed_max` delayed ones.
+pub(crate) fn candidates(
+    cluster: &Cluster,
+    now: UtcMicros,
+    delayed_max: usize,
+) -> impl Iterator<Item = PendingKey> + '_ {
+    let due = cluster.delayed().iter().take_while(|(begin, _)| *begin <= now).take(delayed_max);
+    let due = due.filter_map(|(_, id)| cluster.jobs().get(id)).map(|job| cluster.pending_key(job));
+    let mut due: Vec<PendingKey> = due.collect();
+    due.sort_unstable();
+    Merged { ready: cluster.ready().iter().peekable(), due: due.into_iter().peekable() }
+}
+
+/// The first `jobs_max` of these in the order of a priority that depends on the instant.
+pub(crate) fn weighted<'a>(
+    cluster: &'a Cluster,
+    keys: impl Iterator<Item = PendingKey>,
+    now: UtcMicros,
+    jobs_max: usize,
+    weights: &Weights,
+    mut cpus_of_partition: impl FnMut(&'a Arc<str>) -> u64,
+) -> Vec<PendingKey> {
+    let mut of_partition: Option<(&'a Arc<str>, u64)> = None;
+    let mut weighted: Vec<PendingKey> = keys
+        .take(jobs_max)
+        .filter_map(|key| {
+            let job = cluster.jobs().get(&key.job)?;
+            let cpus = match of_partition {
+                Some((partition, cpus)) if *partition == job.partition => cpus,
+                _ => cpus_of_partition(&job.partition),
+            };
+            of_partition = Some((&job.partition, cpus));
+            Some(weights.key(cluster, job, cpus, now))
+        })
+        .collect();
+    weighted.sort_unstable();
+    weighted
+}
+
+struct Merged<'a, I: Iterator<Item = &'a PendingKey>> {
+    ready: Peekable<I>,
+    due: Peekable<std::vec::IntoIter<PendingKey>>,
+}
+
+impl<'a, I: Iterator<Item = &'a PendingKey>> Iterator for Merged<'a, I> {
+    type Item = PendingKey;
+
+    fn next(&mut self) -> Option<PendingKey> {
+        match (self.ready.peek(), self.due.peek()) {
+            (Some(ready), Some(due)) if due < *ready => self.due.next(),
+            (None, _) => self.due.next(),
+            _ => self.ready.next().copied(),
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Scripts: commands in, text out; see `tests/scripts/`.
+//!
+//! ```text
+//! cluster memory=on reservations=1 jobs_max=100 default_mem_per_cpu=500
+//! node node01 cpus=8 mem=16000 gpus=a100,a100 weight=1 features=a,b sockets=2 threads=2 unregistered
+//! partition main nodes=node01,node02 max_time=60 min_nodes=1 max_nodes=2 tier=1 state=UP exclusive
+//! submit NAME p=main t=30 N=1-2 n=4 c=2 tpn=2 mem=500 mem_per_cpu=500 mem_per_gpu=500 gres=a100:2 gpus=2 gpt=1
+//!        exclusive w=node01 x=node02 C=a array=0-9%2 begin=60 nice=5 after=ok:1 kill hold
+//! plan | tick SECONDS | end RUN [fail] | cancel JOB | hold JOB | drain NODE | resume NODE | down NODE | jobs
+//! ```
+//!
+//! Where `cluster`, `node` and `partition` lines stand behind others, they change the configuration.
+
+use std::fmt::Write;
+
+use daybook_plan::Cycle;
+use daybook_schemas::JobId;
+use daybook_schemas::job::{
+    ArrayRequest, Dependencies, Dependency, DependencyKind, GpuRequest, GpuScope, JobSpec, JobState,
+    MemoryRequest, TimeLimit,
+};
+use daybook_schemas::node::{
+    ClusterParameters, NodeDefinition, NodeUpdateState, PartitionDefinition, PartitionState,
+};
+use daybook_schemas::run::ExitStatus;
+use daybook_schemas::{Mebibytes, NodeName};
+
+use super::{DAWN, Simulation, configuration, job, node, parameters, partition};
+
+/// What is said of a cycle that decided nothing.
+const NOTHING: &str = "  nothing\n";
+
+pub struct Script {
+    pub simulation: Simulation,
+    parameters: ClusterParameters,
+    nodes: Vec<NodeDefinition>,
+    unregistered: Vec<NodeName>,
+    partitions: Vec<PartitionDefinition>,
+    is_configured: bool,
+}
+
+/// Runs a script and gives its commands with what each said.
+pub fn run(text: &str) -> String {
+    let mut script = Script {
+        simulation: Simulation::new(),
+        parameters: parameters(),
+        nodes: Vec::new(),
+        unregistered: Vec::new(),
+        partitions: Vec::new(),
+        is_configured: false,
+    };
+    let mut out = String::new();
+    for line in text.lines() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            writeln!(out, "{line}").unwrap();
+            continue;
+        }
+        writeln!(out, "> {line}").unwrap();
+        out.push_str(&script.command(line));
+        script.simulation.cluster.sanity_check().expect("the cluster is sane");
+    }
+    out
+}
+
+/// `key=value` words, and words without a value.
+pub struct Options<'a>(pub Vec<(&'a str, &'a str)>);
+
+impl<'a> Options<'a> {
+    pub fn get(&mut self, key: &str) -> Option<&'a str> {
+        let at = self.0.iter().position(|(name, _)| *name == key)?;
+        Some(self.0.remove(at).1)
+    }
+
+    fn number(&mut self, key: &str) -> Option<u32> {
+        self.get(key).map(|value| value.parse().unwrap_or_else(|_| panic!("{key}={value}: no number")))
+    }
+
+    fn list(&mut self, key: &str) -> Vec<&'a str> {
+        self.get(key).map_or(Vec::new(), |value| value.split(',').collect())
+    }
+}
+
+impl Script {
+    fn command(&mut self, line: &str) -> String {
+        let mut words = line.split_whitespace();
+        let verb = words.next().unwrap();
+        let configures = matches!(verb, "cluster" | "node" | "partition");
+        if !configures && !self.is_configured {
+            self.configure();
+        }
+        let name = if verb == "cluster" { "" } else { words.next().unwrap_or("") };
+        let options = words.map(|word| word.split_once('=').unwrap_or((word, ""))).collect();
+        let mut options = Options(options);
+        let said = match verb {
+            "cluster" => self.set_cluster(&mut options),
+            "node" => self.set_node(name, &mut options),
+            "partition" => self.set_partition(name, &mut options),
+            "submit" => self.submit(name, &mut options),
+            "plan" => self.plan(),
+            "jobs" => self.jobs(),
+            _ => self.change(verb, name, &mut options),
+        };
+        assert!(options.0.is_empty(), "{line}: unknown {:?}", options.0);
+        said
+    }
+
+    fn set_cluster(&mut self, options: &mut Options<'_>) -> String {
+        self.is_configured = false;
+        let parameters = &mut self.parameters;
+        if let Some(memory) = options.get("memory") {
+            parameters.memory_is_consumed = memory == "on";
+        }
+        if let Some(count) = options.number("reservations") {
+            parameters.backfill_reservations = count;
+        }
+        if let Some(count) = options.number("jobs_max") {
+            parameters.planner_jobs_max = count;
+        }
+        if let Some(amount) = options.number("default_mem_per_cpu") {
+            parameters.default_memory = Some(MemoryRequest::PerCpu(Mebibytes(amount.into())));
+        }
+        String::new()
+    }
+
+    fn set_node(&mut self, name: &str, options: &mut Options<'_>) -> String {
+        self.is_configured = false;
+        let cpus = options.number("cpus").unwrap_or(8);
+        let memory = options.number("mem").unwrap_or(16_000);
+        let gpus = options.list("gpus");
+        let mut definition = node(name, cpus, memory.into(), &gpus);
+        definition.weight = options.number("weight").unwrap_or(1);
+        definition.features = options.list("features").into_iter().map(str::to_string).collect();
+        definition.sockets = options.number("sockets").unwrap_or(1);
+        definition.threads_per_core = options.number("threads").unwrap_or(1);
+        definition.cores_per_socket = cpus / definition.sockets / definition.threads_per_core;
+        if options.get("unregistered").is_some() {
+            self.unregistered.push(definition.name.clone());
+        }
+        self.nodes.retain(|node| node.name != definition.name);
+        self.nodes.push(definition);
+        String::new()
+    }
+
+    fn set_partition(&mut self, name: &str, options: &mut Options<'_>) -> String {
+        self.is_configured = false;
+        let mut definition = partition(name, &options.list("nodes"));
+        if let Some(minutes) = options.number("max_time") {
+            definition.max_time = TimeLimit::minutes(minutes);
+        }
+        definition.min_nodes = options.number("min_nodes").unwrap_or(0);
+        definition.max_nodes = options.number("max_nodes");
+        definition.priority_tier = options.number("tier").unwrap_or(1);
+        definition.exclusive = options.get("exclusive").is_some();
+        definition.state = match options.get("state") {
+            Some("DOWN") => PartitionState::Down,
+            Some("DRAIN") => PartitionState::Drain,
+            Some("INACTIVE") => PartitionState::Inactive,
+            _ => PartitionState::Up,
+        };
+        self.partitions.retain(|partition| partition.name != name);
+        self.partitions.push(definition);
+        String::new()
+    }
+
+    fn configure(&mut self) {
+        self.is_configured = true;
+        let configured = configuration(self.nodes.clone(), self.partitions.clone(), self.parameters.clone());
+        self.simulation.configure(configured);
+        for node in self.nodes.clone() {
+            let is_known = self.simulation.cluster.nodes()[&node.name].registration.is_some();
+            if !is_known && !self.unregistered.contains(&node.name) {
+                self.simulation.register(&node);
+            }
+        }
+    }
+
+    fn submit(&mut self, name: &str, options: &mut Options<'_>) -> String {
+        let mut spec = job(name, options.get("p").unwrap_or("main"), 60);
+        spec.time_limit = Some(match options.get("t") {
+            Some("UNLIMITED") => TimeLimit::Unlimited,
+            limit => TimeLimit::minutes(limit.map_or(60, |limit| limit.parse().unwrap())),
+        });
+        spec.begin = options.number("begin").map(|seconds| self.simulation.now.plus_seconds(seconds.into()));
+        spec.nice = options.number("nice").unwrap_or(0) as i32;
+        spec.hold = options.get("hold").is_some();
+        spec.kill_on_invalid_dependency = options.get("kill").is_some();
+        if let Some((kind, other)) = options.get("after").and_then(|after| after.split_once(':')) {
+            let kind = if kind == "ok" { DependencyKind::AfterOk } else { DependencyKind::AfterAny };
+            let job = Some(JobId(other.parse().unwrap()));
+            let condition = Dependency { kind, job, task: None, delay_minutes: 0 };
+            spec.dependencies = Some(Dependencies { conditions: vec![condition], any: false });
+        }
+        if let Some(array) = options.get("array") {
+            let (tasks, most) =
+                array.split_once('%').map_or((array, None), |(tasks, most)| (tasks, Some(most)));
+            let running_max = most.map(|most| most.parse().unwrap());
+            spec.array = Some(ArrayRequest { tasks: tasks.parse().unwrap(), running_max });
+        }
+        set_request(&mut spec, options);
+        format!("job {}\n", self.simulation.submit(spec))
+    }
+
+    fn plan(&mut self) -> String {
+        let before = self.simulation.cluster.position();
+        let cycle = self.simulation.plan();
+        let said = describe(&cycle);
+        let is_silent = said == NOTHING || self.simulation.cluster.position() > before;
+        said + if is_silent { "" } else { "  (no news: not recorded)\n" }
+    }
+
+    fn jobs(&self) -> String {
+        let mut out = String::new();
+        for job in self.simulation.cluster.jobs().values().filter(|job| !job.state.is_ended()) {
+            let reason = job.shown_reason(self.simulation.now).word();
+            let waits = job.tasks_waiting.as_ref().map(|tasks| format!("_[{tasks}]")).unwrap_or_default();
+            let shown = if job.state == JobState::Pending { reason } else { "" };
+            writeln!(out, "  {}{waits} {} {shown}", job.id, job.state.word()).unwrap();
+        }
+        out
+    }
+
+    fn change(&mut self, verb: &str, name: &str, options: &mut Options<'_>) -> String {
+        let number = || JobId(name.parse().unwrap());
+        let simulation = &mut self.simulation;
+        match verb {
+            "tick" => simulation.now = simulation.now.plus_seconds(name.parse().unwrap()),
+            "end" => {
+                let code = u32::from(options.get("fail").is_some());
+                simulation.end(name.parse().unwrap(), ExitStatus { code, signal: 0 });
+                simulation.release(name.parse().unwrap());
+            }
+            "cancel" => simulation.cancel(number()),
+            "hold" => simulation.hold(number()),
+            "drain" => simulation.update_node(name, NodeUpdateState::Drain),
+            "resume" => simulation.update_node(name, NodeUpdateState::Resume),
+            "down" => simulation.update_node(name, NodeUpdateState::Down),
+            _ => panic!("unknown command {verb}"),
+        }
+        String::new()
+    }
+}
+
+pub fn set_request(spec: &mut JobSpec, options: &mut Options<'_>) {
+    let request = &mut spec.request;
+    if let Some(nodes) = options.get("N") {
+        let (least, most) = nodes.split_once('-').unwrap_or((nodes, nodes));
+        request.nodes_min = least.parse().unwrap();
+        request.nodes_max = Some(most.parse().unwrap());
+    }
+    if let Some(tasks) = options.number("n") {
+        request.tasks = tasks;
+        request.tasks_given = true;
+    }
+    if let Some(cpus) = options.number("c") {
+        request.cpus_per_task = cpus;
+        request.cpus_per_task_given = true;
+    }
+    request.tasks_per_node = options.number("tpn");
+    let amount = |amount: Option<u32>| amount.map(|amount| Mebibytes(amount.into()));
+    request.memory = amount(options.number("mem")).map(MemoryRequest::PerNode);
+    request.memory = request.memory.or(amount(options.number("mem_per_cpu")).map(MemoryRequest::PerCpu));
+    request.memory = request.memory.or(amount(options.number("mem_per_gpu")).map(MemoryRequest::PerGpu));
+    for (key, scope) in [("gres", GpuScope::Node), ("gpus", GpuScope::Job), ("gpt", GpuScope::Task)] {
+        for wish in options.list(key) {
+            let (gpu_type, count) =
+                wish.split_once(':').map_or((None, wish), |(name, count)| (Some(name), count));
+            let (gpu_type, count) = (gpu_type.map(str::to_string), count.parse().unwrap());
+            request.gpus.push(GpuRequest { scope, gpu_type, count });
+        }
+    }
+    request.exclusive = options.get("exclusive").is_some();
+    request.nodes_required = options.list("w").into_iter().map(NodeName::from).collect();
+    request.nodes_excluded = options.list("x").into_iter().map(NodeName::from).collect();
+    request.features = options.list("C").into_iter().map(str::to_string).collect();
+}
+
+/// A cycle as text: one line for each decision.
+pub fn describe(cycle: &Cycle) -> String {
+    let mut out = String::new();
+    for start in &cycle.starts {
+        let task =
+            start.array.map(|task| format!(" (task {}_{})", task.array_job, task.task)).unwrap_or_default();
+        writeln!(out, "  start {}{task}", start.run).unwrap();
+        for share in &start.nodes {
+            write!(out, "    {} cpus {} tasks {} mem {}", share.node, share.cpus, share.tasks, share.memory)
+                .unwrap();
+            let gpus: Vec<String> =
+                share.gpus.iter().map(|gpu| format!("{}:{}", gpu.gpu_type, gpu.index)).collect();
+            writeln!(out, "{}{}", if gpus.is_empty() { "" } else { " gpus " }, gpus.join(",")).unwrap();
+        }
+    }
+    for change in &cycle.reasons {
+        let separator = if change.detail.is_empty() { "" } else { ", " };
+        writeln!(out, "  reason {} {}{separator}{}", change.job, change.reason.word(), change.detail)
+            .unwrap();
+    }
+    for planned in &cycle.reservations {
+        let nodes: Vec<&str> = planned.nodes.iter().map(NodeName::as_str).collect();
+        let after = (planned.start.0 - DAWN.0) / 1_000_000;
+        writeln!(out, "  protect {} at +{after} on {}", planned.job, nodes.join(",")).unwrap();
+    }
+    for finished in &cycle.finished {
+        writeln!(out, "  finish {} {} {}", finished.job, finished.state.word(), finished.reason.word())
+            .unwrap();
+    }
+    if cycle.bound.is_some() {
+        writeln!(out, "  bounded after {} jobs", cycle.jobs_considered).unwrap();
+    }
+    if out.is_empty() {
+        out.push_str(NOTHING);
+    }
+    out
+}

@@ -1,0 +1,15 @@
+//! Traces of real clusters, replayed through the planner and the model of Daybook under a simulated clock. There is
+//! no second scheduler: every arrival, start and end is a commit that [`daybook_model::Cluster`] folds, and every
+//! decision is [`daybook_plan::plan`]'s.
+//!
+//! - [`trace`]: what arrives, from the Standard Workload Format or a CSV of GPU jobs.
+//! - [`machine`]: the nodes that it arrives at.
+//! - [`simulation`]: the clock.
+//! - [`policy`]: the policies by name.
+//! - [`figures`]: waits, slowdown, utilisation.
+
+pub mod figures;
+pub mod machine;
+pub mod policy;
+pub mod simulation;
+pub mod trace;

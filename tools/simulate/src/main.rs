@@ -1,0 +1,200 @@
+//! `daybook simulate`: a trace through the planner under a simulated clock.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use daybook_simulate::figures::Figures;
+use daybook_simulate::machine::Machine;
+use daybook_simulate::policy::PolicyName;
+use daybook_simulate::simulation::{Outcome, simulate};
+use daybook_simulate::trace::{self, Trace, Unit};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::json;
+
+/// Replay a trace of a real cluster under a simulated clock, with the planner and the model that run the cluster
+#[derive(Parser)]
+#[command(name = "daybook simulate", version)]
+struct Arguments {
+    /// The trace: Standard Workload Format, or a CSV of GPU jobs; gzipped or not
+    #[arg(long, value_name = "FILE")]
+    trace: PathBuf,
+    /// What decides; several separated by commas, or `all`
+    #[arg(long, value_name = "POLICY", default_value = "easy", value_parser = parse_policies)]
+    policy: Policies,
+    /// The nodes: 125x8 (125 nodes of 8 processors, GPUs in a GPU trace) or 125:cpus=64,gpus=8,mem=512000. Without it an SWF
+    /// trace runs on one pool of as many processors as its header says
+    #[arg(long)]
+    nodes: Option<String>,
+    /// One pool of so many processors (GPUs in a GPU trace), instead of the header's
+    #[arg(long, value_name = "COUNT", conflicts_with = "nodes")]
+    processors: Option<u32>,
+    /// Only the first so many jobs
+    #[arg(long, value_name = "COUNT")]
+    jobs: Option<usize>,
+    /// Print the figures as JSON
+    #[arg(long)]
+    json: bool,
+    /// Write every job's start as CSV (pos,id,submit,start,end,procs); of the last policy, where there are several
+    #[arg(long, value_name = "FILE")]
+    starts: Option<PathBuf>,
+    /// No progress bar
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Clone)]
+struct Policies(Vec<PolicyName>);
+
+fn parse_policies(text: &str) -> Result<Policies, String> {
+    if text == "all" {
+        return Ok(Policies(PolicyName::ALL.to_vec()));
+    }
+    let known = || PolicyName::ALL.map(PolicyName::word).join(", ");
+    let find = |word: &str| {
+        let found = PolicyName::ALL.into_iter().find(|policy| policy.word() == word);
+        found.ok_or_else(|| format!("there is no policy \"{word}\"; there are {}, all", known()))
+    };
+    text.split(',').map(find).collect::<Result<_, _>>().map(Policies)
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(what) => {
+            eprintln!("daybook simulate: error: {what}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), String> {
+    let mut trace = trace::read(&arguments.trace).map_err(|error| error.to_string())?;
+    let machine = machine(arguments, &trace)?;
+    let processors = machine.processors(trace.unit);
+    trace.drop_larger_than(processors);
+    if let Some(count) = arguments.jobs {
+        trace.cut(count);
+    }
+    if trace.jobs.is_empty() {
+        return Err(format!("no job of {} fits on {processors} processors", arguments.trace.display()));
+    }
+    if !arguments.json {
+        print_head(arguments, &trace, &machine, processors);
+    }
+    for policy in &arguments.policy.0 {
+        let outcome = simulated(arguments, &trace, &machine, *policy)?;
+        let figures = Figures::of(&trace, &outcome.starts, processors);
+        if arguments.json {
+            print_json(arguments, &trace, *policy, &figures, &outcome)?;
+        } else {
+            print_line(*policy, &figures);
+        }
+        if let Some(path) = &arguments.starts {
+            write_starts(path, &trace, &outcome).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+fn machine(arguments: &Arguments, trace: &Trace) -> Result<Machine, String> {
+    if let Some(nodes) = &arguments.nodes {
+        return Machine::parse(nodes, trace.unit);
+    }
+    match (arguments.processors.or(trace.processors), trace.unit) {
+        (Some(0), _) => Err("--processors 0: there would be nothing to run on".to_string()),
+        (Some(count), unit) => Ok(Machine::pool(count, unit)),
+        (None, Unit::Processor) => Err(format!(
+            "{}: its header has no MaxProcs: say with --nodes or --processors what it ran on",
+            arguments.trace.display()
+        )),
+        (None, Unit::Gpu) => {
+            Err("a GPU trace does not say what it ran on: say it, such as --nodes 96x8 or --processors 768"
+                .to_string())
+        }
+    }
+}
+
+fn simulated(
+    arguments: &Arguments,
+    trace: &Trace,
+    machine: &Machine,
+    policy: PolicyName,
+) -> Result<Outcome, String> {
+    let target =
+        if arguments.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(5) };
+    let bar = ProgressBar::with_draw_target(Some(trace.jobs.len() as u64), target);
+    let style = "{msg:12} {wide_bar} {human_pos}/{human_len} jobs ended, {eta} left";
+    bar.set_style(ProgressStyle::with_template(style).map_err(|error| error.to_string())?);
+    bar.set_message(policy.word());
+    bar.enable_steady_tick(Duration::from_millis(200));
+    let outcome = simulate(trace, machine, &policy.policy(), |ended| bar.set_position(ended as u64));
+    bar.finish_and_clear();
+    outcome.map_err(|error| error.to_string())
+}
+
+fn print_head(arguments: &Arguments, trace: &Trace, machine: &Machine, processors: u32) {
+    let what = if trace.unit == Unit::Gpu { "GPUs" } else { "processors" };
+    let nodes = if machine.nodes == 1 { "one pool".to_string() } else { format!("{} nodes", machine.nodes) };
+    println!("{}: {} jobs on {processors} {what} ({nodes})", name_of(&arguments.trace), trace.jobs.len());
+    for (why, count) in &trace.dropped {
+        println!("  left out: {count} ({why})");
+    }
+    println!(
+        "{:<13}{:>12}{:>12}{:>12}{:>12}{:>13}{:>8}",
+        "policy", "mean wait", "median", "p99", "longest", "slowdown", "util"
+    );
+}
+
+fn print_line(policy: PolicyName, figures: &Figures) {
+    println!(
+        "{:<13}{:>10.1} s{:>10} s{:>10} s{:>10} s{:>13.4}{:>7.2}%",
+        policy.word(),
+        figures.mean_wait,
+        figures.median_wait,
+        figures.p99_wait,
+        figures.longest_wait,
+        figures.mean_bounded_slowdown,
+        figures.utilisation * 100.0
+    );
+}
+
+fn print_json(
+    arguments: &Arguments,
+    trace: &Trace,
+    policy: PolicyName,
+    figures: &Figures,
+    outcome: &Outcome,
+) -> Result<(), String> {
+    let mut line = json!({
+        "trace": name_of(&arguments.trace),
+        "policy": policy.word(),
+        "dropped": trace.dropped,
+        "cycles": outcome.cycles,
+        "steps": outcome.steps,
+        "commits": outcome.commits,
+    });
+    let figures = serde_json::to_value(figures).map_err(|error| error.to_string())?;
+    if let (Some(line), Some(figures)) = (line.as_object_mut(), figures.as_object()) {
+        line.extend(figures.clone());
+    }
+    println!("{line}");
+    Ok(())
+}
+
+fn write_starts(path: &Path, trace: &Trace, outcome: &Outcome) -> std::io::Result<()> {
+    let mut out = BufWriter::new(File::create(path)?);
+    writeln!(out, "pos,id,submit,start,end,procs")?;
+    for (position, (job, start)) in trace.jobs.iter().zip(&outcome.starts).enumerate() {
+        writeln!(out, "{position},{},{},{start},{},{}", job.id, job.submit, start + job.run, job.processors)?;
+    }
+    out.flush()
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}

@@ -1,0 +1,86 @@
+//! The command, as its user runs it.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+const TINY: &str = "; MaxProcs: 4\n\
+    1 0 -1 100 4 -1 -1 4 100 -1 1 1 1 -1 -1 -1 -1 -1\n\
+    2 10 -1 50 2 -1 -1 2 60 -1 1 1 1 -1 -1 -1 -1 -1\n\
+    3 10 -1 -1 2 -1 -1 2 60 -1 0 1 1 -1 -1 -1 -1 -1\n\
+    4 20 -1 9 9 -1 -1 9 60 -1 1 2 1 -1 -1 -1 -1 -1\n";
+
+fn simulate(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_daybook-simulate"));
+    command.current_dir(directory).args(arguments).output().expect("it runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_trace_gives_a_table_figures_and_starts() {
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("tiny.swf"), TINY).expect("the trace is written");
+    let output =
+        simulate(directory.path(), &["--trace", "tiny.swf", "--policy", "fcfs,easy", "--starts", "out.csv"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(
+        text(&output.stdout),
+        "tiny.swf: 2 jobs on 4 processors (one pool)\n  \
+         left out: 1 (more processors than there are)\n  \
+         left out: 1 (no run time)\n\
+         policy          mean wait      median         p99     longest     slowdown    util\n\
+         fcfs               45.0 s         0 s        90 s        90 s       1.9000  83.33%\n\
+         easy               45.0 s         0 s        90 s        90 s       1.9000  83.33%\n"
+    );
+    let starts = std::fs::read_to_string(directory.path().join("out.csv")).expect("the starts are there");
+    assert_eq!(starts, "pos,id,submit,start,end,procs\n0,1,0,0,100,4\n1,2,10,100,150,2\n");
+    let output = simulate(directory.path(), &["--trace", "tiny.swf", "--json"]);
+    let line: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one line of JSON");
+    assert_eq!(
+        (line["policy"].as_str(), line["mean_wait"].as_f64(), line["sum_of_starts"].as_u64()),
+        (Some("easy"), Some(45.0), Some(100))
+    );
+}
+
+#[test]
+fn a_csv_of_gpu_jobs_needs_nodes_and_leaves_out_parts_of_gpus() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let rows = "job_id,user,account,submit,start,end,run,gpus,gpu_type,nodes,cpus,mem_mib,time_limit,state\n\
+        a,u,x,0,,,100,8,,,,,,COMPLETED\nb,u,x,1,,,10,0.5,,,,,,COMPLETED\nc,u,x,2,,,10,16,,2,,,,COMPLETED\n";
+    std::fs::write(directory.path().join("gpu.csv"), rows).expect("the trace is written");
+    let output = simulate(directory.path(), &["--trace", "gpu.csv"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("such as --nodes 96x8"), "{}", text(&output.stderr));
+    let output = simulate(directory.path(), &["--trace", "gpu.csv", "--nodes", "2x8", "--json"]);
+    let line: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one line of JSON");
+    assert_eq!((line["jobs"].as_u64(), line["longest_wait"].as_u64()), (Some(2), Some(98)), "{line}");
+    assert_eq!(line["dropped"]["a part of a GPU"].as_u64(), Some(1));
+}
+
+#[test]
+fn faults_say_where_and_what_and_fail() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).expect("written");
+    write("tiny.swf", TINY);
+    write("short.swf", "; MaxProcs: 4\n1 2 3\n");
+    write("word.swf", "; MaxProcs: 4\n1 0 -1 x 4 -1 -1 4 100\n");
+    write("empty.swf", "; MaxProcs: 4\n");
+    write("header.swf", "1 0 -1 100 4 -1 -1 4 100\n");
+    for (arguments, code, what) in [
+        (&["--trace", "none.swf"][..], 1, "none.swf: No such file"),
+        (&["--trace", "short.swf"], 1, "short.swf, line 2: 3 columns, at least 9 are needed"),
+        (&["--trace", "word.swf"], 1, "word.swf, line 2: column 4 is \"x\", which is no number"),
+        (&["--trace", "empty.swf"], 1, "there is no job in it"),
+        (&["--trace", "header.swf"], 1, "its header has no MaxProcs"),
+        (&["--trace", "tiny.swf", "--nodes", "0x4"], 1, "nothing to run on"),
+        (&["--trace", "tiny.swf", "--processors", "1"], 1, "no job of tiny.swf fits on 1 processors"),
+        (&["--trace", "tiny.swf", "--policy", "best"], 2, "there is no policy \"best\""),
+        (&["--trace", "tiny.swf", "--starts", "no/where.csv"], 1, "no/where.csv"),
+    ] {
+        let output = simulate(directory.path(), arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(what), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
