@@ -159,7 +159,8 @@ fn what_is_not_given_is_as_in_slurm() {
 fn parameters_are_read_in_any_letter_case() {
     let text = "clustername=TX\nKILLWAIT=5 minjobage=10\nMaxArraySize=0\nMaxJobCount=100K\nFirstJobID=1001\n\
                 JobRequeue=0\nEnforcePartLimits=all\nOverTimeLimit=3\nDefMemPerCPU=500\nSlurmUser=slurm(64030)\n\
-                SelectTypeParameters=CR_CPU\nSchedulerParameters=bf_max_job_test=1200,bf_interval=30\n\
+                SelectTypeParameters=CR_CPU\nSchedulerType=sched/builtin\n\
+                SchedulerParameters=bf_max_job_test=1200,bf_interval=30,bf_job_part_count_reserve=5\n\
                 NODENAME=a cpus=2\npartitionname=p nodes=a\n";
     let cluster = faultless(text).cluster;
     let parameters = &cluster.parameters;
@@ -169,7 +170,8 @@ fn parameters_are_read_in_any_letter_case() {
     assert_eq!((parameters.first_job_id, parameters.over_time_limit_minutes), (1001, 3));
     assert!(!parameters.job_requeue && parameters.enforce_partition_limits && !parameters.memory_is_consumed);
     assert_eq!(parameters.default_memory, Some(MemoryRequest::PerCpu(Mebibytes(500))));
-    assert_eq!(parameters.planner_jobs_max, 1200);
+    assert_eq!((parameters.planner_jobs_max, parameters.backfill_reservations), (1200, 5));
+    assert!(parameters.strict_order);
 }
 
 #[test]
@@ -389,7 +391,7 @@ fn the_hash_is_of_the_meaning_and_not_of_the_text() {
 #[test]
 fn daybook_toml_adds_what_slurm_has_no_word_for() {
     let toml = "[nodes.\"node[01-03]\"]\nsimulated = true\n[nodes.node02]\nsimulated = false\n\
-                [planner]\nbackfill_reservations = 0x10\njobs_max = 50_000\n\
+                [planner]\nbackfill_reservations = 0x10\njobs_max = 50_000\nbackfill_order = \"expected\"\n\
                 [agent]\nspool_dir = \"/srv/spool/%n\"\n[gateway]\nsocket = \"/run/x.sock\"\n[log]\nbackend = \"embedded\"\n";
     let slurm = format!("SchedulerParameters=bf_max_job_test=7\nSlurmdSpoolDir=/elsewhere\n{SMALL}");
     let files = [("slurm.conf", slurm.as_str()), ("daybook.toml", toml)];
@@ -398,6 +400,7 @@ fn daybook_toml_adds_what_slurm_has_no_word_for() {
     assert_eq!(simulated, [true, false, true, false]);
     let parameters = &configuration.cluster.parameters;
     assert_eq!((parameters.backfill_reservations, parameters.planner_jobs_max), (16, 50_000));
+    assert!(parameters.backfill_by_expected_time && !parameters.strict_order);
     let daemon = configuration.daemon;
     assert_eq!((daemon.socket, daemon.log), (Some(PathBuf::from("/run/x.sock")), LogBackend::Embedded));
     let spool = daemon.spool_dir.expect("a directory").for_node("node01", "vm.hall");

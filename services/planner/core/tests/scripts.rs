@@ -28,9 +28,12 @@ scripts! {
     memory_is_counted,
     partitions_limit_what_starts,
     priority_replaces_only_what_was_recorded,
+    promises_keep_numbers_not_names,
     several_protected_starts,
     several_nodes_as_slurm_distributes,
     sockets_and_threads,
+    the_shortest_expected_run_goes_first_behind_a_promise,
     unavailable_nodes,
     weights_features_and_named_nodes,
+    without_backfill_a_blocked_job_blocks_its_partition,
 }

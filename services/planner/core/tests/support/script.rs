@@ -1,7 +1,7 @@
 //! Scripts: commands in, text out; see `tests/scripts/`.
 //!
 //! ```text
-//! cluster memory=on reservations=1 jobs_max=100 default_mem_per_cpu=500
+//! cluster memory=on order=strict|expected|queue reservations=1 jobs_max=100 default_mem_per_cpu=500
 //! node node01 cpus=8 mem=16000 gpus=a100,a100 weight=1 features=a,b sockets=2 threads=2 unregistered
 //! partition main nodes=node01,node02 max_time=60 min_nodes=1 max_nodes=2 tier=1 state=UP exclusive
 //! submit NAME p=main t=30 N=1-2 n=4 c=2 tpn=2 mem=500 mem_per_cpu=500 mem_per_gpu=500 gres=a100:2 gpus=2 gpt=1
@@ -110,6 +110,10 @@ impl Script {
         let parameters = &mut self.parameters;
         if let Some(memory) = options.get("memory") {
             parameters.memory_is_consumed = memory == "on";
+        }
+        if let Some(order) = options.get("order") {
+            parameters.strict_order = order == "strict";
+            parameters.backfill_by_expected_time = order == "expected";
         }
         if let Some(count) = options.number("reservations") {
             parameters.backfill_reservations = count;
