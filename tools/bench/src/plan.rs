@@ -137,6 +137,10 @@ impl Scene {
         }
         configured.parameters.planner_jobs_max = u32::try_from(arguments.jobs).unwrap_or(u32::MAX);
         configured.parameters.max_job_count = u32::MAX;
+        // The golden sample sets everything that there is.
+        configured.parameters.strict_order = false;
+        configured.parameters.backfill_by_expected_time = false;
+        configured.parameters.backfill_reservations = 1;
         configured.parameters.default_memory =
             Some(daybook_schemas::job::MemoryRequest::PerCpu(Mebibytes(1000)));
         let definitions = configured.nodes.clone();
