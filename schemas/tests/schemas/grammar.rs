@@ -46,6 +46,15 @@ proptest! {
     }
 
     #[test]
+    fn limits_in_events_are_minutes_wherever_they_are_some(seconds in 0u64..1 << 40) {
+        let limit = TimeLimit::Seconds(seconds);
+        let written = serde_json::to_value(limit).expect("JSON");
+        let is_minutes = seconds % 60 == 0 && seconds / 60 <= u64::from(u32::MAX);
+        prop_assert_eq!(written.get("minutes").is_some(), is_minutes);
+        prop_assert_eq!(serde_json::from_value::<TimeLimit>(written).expect("a limit"), limit);
+    }
+
+    #[test]
     fn limits_are_read_back_from_either_form(minutes in 1u32..=71_582_788) {
         let limit = TimeLimit::minutes(minutes);
         prop_assert_eq!(duration::parse_time_limit(&duration::format_time_limit(limit)), Ok(limit));

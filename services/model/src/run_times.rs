@@ -83,3 +83,34 @@ impl Cluster {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{AllRunTimes, RUN_TIMES_MAX};
+    use daybook_schemas::Seq;
+
+    #[test]
+    fn the_mean_is_of_the_last_two_and_rounds_up() {
+        let mut times = AllRunTimes::default();
+        let whose = (1, None);
+        let mut means = Vec::new();
+        for (seq, seconds) in [(1, 10), (2, 21), (3, 0)] {
+            times.note(whose.clone(), seconds, Seq(seq));
+            means.push(times.mean(&whose));
+        }
+        assert_eq!(means, [Some(10), Some(16), Some(11)]);
+        assert_eq!(times.mean(&(2, None)), None);
+    }
+
+    #[test]
+    fn whoever_ran_longest_ago_is_forgotten_first() {
+        let mut times = AllRunTimes::default();
+        let most = RUN_TIMES_MAX as u32;
+        (0..most).for_each(|uid| times.note((uid, None), 5, Seq(u64::from(uid) + 1)));
+        // The first runs again, so the second is now the oldest.
+        times.note((0, None), 7, Seq(u64::from(most) + 1));
+        times.note((most, None), 9, Seq(u64::from(most) + 2));
+        assert_eq!((times.mean(&(0, None)), times.mean(&(1, None))), (Some(6), None));
+        assert_eq!((times.mean(&(2, None)), times.iter().count()), (Some(5), RUN_TIMES_MAX));
+    }
+}

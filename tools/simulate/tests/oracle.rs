@@ -82,7 +82,7 @@ fn drawn(seed: u64, jobs: usize, processors: u32) -> Trace {
 }
 
 #[test]
-fn a_pool_of_gpus_and_nodes_of_one_processor_start_what_a_pool_of_processors_starts() {
+fn a_pool_of_gpus_starts_what_a_pool_of_processors_starts() {
     for seed in 1..=20 {
         let mut trace = drawn(seed, 200, 16);
         for policy in [PolicyName::Fcfs, PolicyName::Easy, PolicyName::Conservative, PolicyName::Predict] {

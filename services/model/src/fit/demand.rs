@@ -155,9 +155,9 @@ impl<'a> Demand<'a> {
 
     /// The fewest GPUs that it takes in all.
     pub fn gpus_min(&self) -> u64 {
-        u64::from(self.gpus_per_node.total()) * u64::from(self.nodes_min)
-            + u64::from(self.gpus_per_task.total()) * u64::from(self.tasks)
-            + u64::from(self.gpus_per_job.total())
+        let by_node = u64::from(self.gpus_per_node.total()) * u64::from(self.nodes_min);
+        let by_task = u64::from(self.gpus_per_task.total()) * u64::from(self.tasks);
+        by_node.saturating_add(by_task).saturating_add(u64::from(self.gpus_per_job.total()))
     }
 
     /// Whether the number of tasks bounds the number of nodes: each node has at least one task.

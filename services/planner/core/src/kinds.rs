@@ -1,6 +1,6 @@
 //! Equal requests share one answer per cycle.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -47,8 +47,9 @@ impl Kind<'_> {
 pub(crate) struct Kinds<'a> {
     all: Vec<Kind<'a>>,
     numbers: BTreeMap<(&'a str, &'a ResourceRequest), usize>,
-    /// By identity, for looking up only: the model keeps one copy of equal requests.
-    known: HashMap<(*const str, *const ResourceRequest), usize>,
+    /// By identity, for looking up only and never walked: addresses differ from run to run. The model keeps one copy of
+    /// equal requests.
+    known: BTreeMap<(*const str, *const ResourceRequest), usize>,
     /// The last one asked for: a queue is mostly runs of equal jobs.
     last: Option<(*const str, *const ResourceRequest, usize)>,
 }
