@@ -58,6 +58,7 @@ pub struct Cluster {
 
     // Indexes.
     pub(crate) ready: OrdSet<PendingKey>,
+    pub(crate) ready_kinds: crate::ready::ReadyKinds,
     pub(crate) delayed: OrdSet<(UtcMicros, JobId)>,
     pub(crate) ended: OrdSet<(UtcMicros, JobId)>,
     pub(crate) dependents: OrdMap<JobId, OrdSet<JobId>>,

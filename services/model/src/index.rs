@@ -70,7 +70,10 @@ impl Cluster {
     pub(crate) fn index(&mut self, job: &Job) {
         for entry in self.entries(job) {
             match entry {
-                Entry::Ready(key) => drop(self.ready.insert(key)),
+                Entry::Ready(key) => {
+                    self.ready.insert(key);
+                    self.ready_kinds.insert(job, key);
+                }
                 Entry::Delayed(key) => drop(self.delayed.insert(key)),
                 Entry::Ended(key) => drop(self.ended.insert(key)),
                 Entry::Hopeless(id) => drop(self.hopeless.insert(id)),
@@ -85,7 +88,10 @@ impl Cluster {
     pub(crate) fn unindex(&mut self, job: &Job) {
         for entry in self.entries(job) {
             match entry {
-                Entry::Ready(key) => drop(self.ready.remove(&key)),
+                Entry::Ready(key) => {
+                    self.ready.remove(&key);
+                    self.ready_kinds.remove(job, key);
+                }
                 // Time may have passed its begin since it was indexed.
                 Entry::Delayed(key) => drop(self.delayed.remove(&key)),
                 Entry::Ended(key) => drop(self.ended.remove(&key)),

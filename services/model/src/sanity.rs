@@ -126,6 +126,7 @@ impl Cluster {
         fresh.derive_indexes();
         let same = [
             ("ready", fresh.ready == self.ready),
+            ("kinds of ready", fresh.ready_kinds == self.ready_kinds),
             ("delayed", fresh.delayed == self.delayed),
             ("ended", fresh.ended == self.ended),
             ("dependents", fresh.dependents == self.dependents),

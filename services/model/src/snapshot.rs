@@ -214,6 +214,7 @@ impl Cluster {
     /// Makes the indexes anew from the records.
     pub(crate) fn derive_indexes(&mut self) {
         self.ready.clear();
+        self.ready_kinds.clear();
         self.delayed.clear();
         self.ended.clear();
         self.dependents.clear();

@@ -32,6 +32,30 @@ impl Bits {
         bits
     }
 
+    /// A set in Slurm's notation; numbers from `end` on are left out.
+    pub fn of(set: &IndexSet, end: u32) -> Bits {
+        let mut bits = Bits::default();
+        for (first, last) in set.ranges().iter().take_while(|(first, _)| *first < end) {
+            let last = (*last).min(end - 1);
+            for word in first / 64..=last / 64 {
+                let lowest = first.saturating_sub(word * 64);
+                let highest = (last - word * 64).min(63);
+                *bits.word_mut(word as usize) |= (u64::MAX << lowest) & (u64::MAX >> (63 - highest));
+            }
+        }
+        bits
+    }
+
+    fn word_mut(&mut self, at: usize) -> &mut u64 {
+        if at >= LOW_WORDS && self.high.len() <= at - LOW_WORDS {
+            self.high.resize(at - LOW_WORDS + 1, 0);
+        }
+        match at.checked_sub(LOW_WORDS) {
+            None => &mut self.low[at],
+            Some(at) => &mut self.high[at],
+        }
+    }
+
     fn words(&self) -> impl Iterator<Item = u64> + '_ {
         self.low.iter().chain(&self.high).copied()
     }
@@ -69,18 +93,7 @@ impl Bits {
 
     /// Puts a number in.
     pub fn insert(&mut self, index: u32) {
-        let at = index as usize / 64;
-        let bit = 1 << (index % 64);
-        match self.low.get_mut(at) {
-            Some(word) => *word |= bit,
-            None => {
-                let at = at - LOW_WORDS;
-                if self.high.len() <= at {
-                    self.high.resize(at + 1, 0);
-                }
-                self.high[at] |= bit;
-            }
-        }
+        *self.word_mut(index as usize / 64) |= 1 << (index % 64);
     }
 
     /// Puts all of another set in.
@@ -162,6 +175,15 @@ mod tests {
         assert_eq!(bits.to_index_set().to_string(), "0-1,71");
         assert_eq!(bits.count_common(&Bits::below(72)), 3);
         assert!(!Bits::below(3).overlaps(&[3].into_iter().collect()));
+    }
+
+    #[test]
+    fn a_set_in_slurms_notation_is_read_by_words() {
+        for (set, end) in [("0", 1), ("0-63", 64), ("3,62-65,127-130,200", 256), ("1-300", 100), ("5-9", 3)] {
+            let set: super::IndexSet = set.parse().unwrap();
+            let one_by_one: Bits = set.iter().take_while(|index| *index < end).collect();
+            assert_eq!(Bits::of(&set, end), one_by_one, "{set} below {end}");
+        }
     }
 
     #[test]

@@ -160,6 +160,15 @@ impl<'a> Demand<'a> {
         by_node.saturating_add(by_task).saturating_add(u64::from(self.gpus_per_job.total()))
     }
 
+    /// Whether all of it goes to one node, whatever else could be had.
+    pub fn is_of_one_node(&self) -> bool {
+        let asks_for_one = self.nodes_max == Some(1);
+        let needs_no_more = self.tasks == 1 && self.request.nodes_max.is_none();
+        self.nodes_min == 1
+            && (asks_for_one || needs_no_more)
+            && (self.gpus_per_job.is_empty() || asks_for_one)
+    }
+
     /// Whether the number of tasks bounds the number of nodes: each node has at least one task.
     pub(super) fn tasks_bound_nodes(&self) -> bool {
         self.request.tasks_given && self.gpus_per_job.is_empty()

@@ -128,7 +128,7 @@ impl<'a> Site<'a> {
         if self.node.runs.is_empty() {
             return free;
         }
-        free.cpus.remove_all(&self.node.cpus_allocated.iter().collect());
+        free.cpus.remove_all(&Bits::of(&self.node.cpus_allocated, self.cpus));
         free.cpu_count = free.cpus.count();
         free.memory = free.memory.saturating_sub(self.node.memory_allocated.0);
         let given = |gpu: &GpuDevice| self.node.gpus_allocated.contains(gpu.index);
@@ -161,7 +161,7 @@ impl<'a> Site<'a> {
         let gpus = (0u32..).zip(self.gpus).filter(|(_, gpu)| held(gpu)).map(|(position, _)| position);
         Share {
             site,
-            cpus: recorded.cpus.iter().take_while(|cpu| *cpu < self.node.definition.cpus).collect(),
+            cpus: Bits::of(&recorded.cpus, self.cpus),
             memory: recorded.memory.0,
             gpus: gpus.collect(),
             tasks: recorded.tasks,

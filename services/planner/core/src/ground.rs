@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use daybook_model::Cluster;
+use daybook_model::{Cluster, Node};
 use daybook_model::fit::{Demand, Free, Share, Site, eligible};
 use daybook_schemas::node::PartitionDefinition;
 use daybook_schemas::{NodeName, UtcMicros};
@@ -24,7 +24,7 @@ pub(crate) struct Field<'a> {
 /// All nodes, in the order of the configuration; a site's number is its place here.
 pub(crate) struct Ground<'a> {
     pub(crate) sites: Vec<Site<'a>>,
-    numbers: BTreeMap<&'a NodeName, usize>,
+    cluster: &'a Cluster,
     /// What each could give now; `None`: it is not to be used.
     free: Vec<Option<Free>>,
     /// What each could give if nothing ran there; made when it is asked for.
@@ -48,7 +48,6 @@ impl<'a> Ground<'a> {
         let sites: Vec<Site<'a>> = nodes.into_iter().map(Site::new).collect();
         let free: Vec<Option<Free>> =
             sites.iter().map(|site| site.node.is_schedulable().then(|| site.free())).collect();
-        let numbers = sites.iter().enumerate().map(|(at, site)| (&site.node.definition.name, at)).collect();
         let cpus_free = free.iter().flatten().map(|free| u64::from(free.cpu_count)).sum();
         let gpus_free = free.iter().flatten().map(|free| u64::from(free.gpus.count())).sum();
         let steps = Cell::new(sites.len() as u64);
@@ -57,7 +56,7 @@ impl<'a> Ground<'a> {
         let cpus_free_most = Cell::new(None);
         Ground {
             sites,
-            numbers,
+            cluster,
             free,
             whole,
             fields,
@@ -92,7 +91,9 @@ impl<'a> Ground<'a> {
 
     /// The number of a node.
     pub(crate) fn number(&self, name: &NodeName) -> Option<usize> {
-        self.numbers.get(name).copied()
+        let node = self.cluster.nodes().get(name)?;
+        let key = |node: &'a Node| (node.order, &node.definition.name);
+        self.sites.binary_search_by(|site| key(site.node).cmp(&key(node))).ok()
     }
 
     /// The number of a partition; `None` where it is not configured.
@@ -101,7 +102,15 @@ impl<'a> Ground<'a> {
             return Some(*number);
         }
         let definition: &'a PartitionDefinition = cluster.partition(name)?;
-        let members = definition.nodes.iter().filter_map(|name| self.number(name)).collect();
+        // Mostly neighbours in the order of the configuration: the next one is tried before it is searched for.
+        let mut next = 0;
+        let members = definition.nodes.iter().filter_map(|name| {
+            let is_next = self.sites.get(next).is_some_and(|site| site.node.definition.name == *name);
+            let number = if is_next { next } else { self.number(name)? };
+            next = number + 1;
+            Some(number)
+        });
+        let members = members.collect();
         self.fields.push(Field { definition, members, plain_orders: [None, None] });
         self.field_numbers.insert(name, self.fields.len() - 1);
         Some(self.fields.len() - 1)
@@ -120,6 +129,12 @@ impl<'a> Ground<'a> {
         }
         let plain = &mut field.plain_orders[usize::from(demand.wants_gpus())];
         plain.get_or_insert_with(|| eligible(&self.sites, &field.members, demand).into()).clone()
+    }
+
+    /// Whether a node has so many CPUs and GPUs free, promises aside.
+    pub(crate) fn has(&self, site: usize, cpus: u32, gpus: u32) -> bool {
+        self.count_steps(1);
+        self.free[site].as_ref().is_some_and(|free| free.cpu_count >= cpus && free.gpus.count() >= gpus)
     }
 
     /// What a node could give now.

@@ -21,6 +21,9 @@ pub(crate) struct Kind<'a> {
     pub(crate) time_max: TimeLimit,
     /// The nodes that it may use.
     pub(crate) order: Rc<[usize]>,
+    /// Those of them that have as many CPUs and GPUs free as any of its nodes must give, as known last: in a cycle they
+    /// only become fewer. `None`: not looked at.
+    pub(crate) open: Option<Vec<usize>>,
     /// Something other than what is in use keeps it from starting.
     pub(crate) refused: Option<(Reason, Rc<str>)>,
     /// The shortest window, in seconds, that is known not to fit any more: resources only become fewer in a cycle, and

@@ -18,8 +18,8 @@ use crate::ground::Ground;
 use crate::kinds::{FOR_EVER, Kind, Kinds};
 use crate::policy::{Order, Policy};
 use crate::promises::Promises;
-use crate::queue::{candidates, weighted};
-use crate::releases::{Found, Releases, Wanted};
+use crate::queue::{Heads, candidates, weighted};
+use crate::releases::{Releases, Wanted};
 
 /// Decides what starts now, what waits and why, and what is protected.
 ///
@@ -79,7 +79,7 @@ struct Planning<'a, 'c> {
     policy: &'a Policy,
     ground: Ground<'a>,
     kinds: Kinds<'a>,
-    releases: Releases,
+    releases: Releases<'a>,
     promises: Promises,
     /// Jobs blocked so far, by partition.
     blocked: BTreeMap<usize, u32>,
@@ -91,15 +91,17 @@ struct Planning<'a, 'c> {
 impl<'a> Planning<'a, '_> {
     fn walk_the_queue(&mut self) {
         let cluster = self.cluster;
-        let found = candidates(cluster, self.now, self.policy.jobs_max as usize);
+        let jobs_max = self.policy.jobs_max as usize;
         match self.policy.weights {
-            None => self.walk(found),
+            None if self.policy.order == Order::Queue => return self.walk_kinds(),
+            None => self.walk(candidates(cluster, self.now, jobs_max)),
             Some(weights) => {
+                let found = candidates(cluster, self.now, jobs_max);
                 let ground = &mut self.ground;
                 let cpus = |partition: &'a _| {
                     ground.field_number(cluster, partition).map_or(0, |at| ground.cpus_of(at))
                 };
-                let keys = weighted(cluster, found, self.now, self.policy.jobs_max as usize, &weights, cpus);
+                let keys = weighted(cluster, found, self.now, jobs_max, &weights, cpus);
                 self.walk(keys.into_iter());
             }
         }
@@ -113,6 +115,44 @@ impl<'a> Planning<'a, '_> {
                 self.consider(job);
             }
         }
+    }
+
+    /// Walks the kinds of the queue: of a kind that is blocked, and of which no reason is to be changed, no further
+    /// record is looked at.
+    fn walk_kinds(&mut self) {
+        let cluster = self.cluster;
+        let mut heads = Heads::new(cluster, self.now, self.policy.jobs_max as usize);
+        while let Some((key, kind)) = heads.take_first() {
+            if self.must_stop() {
+                break;
+            }
+            let Some(job) = cluster.jobs().get(&key.job) else { continue };
+            self.cycle.jobs_considered += 1;
+            let before = self.decided(job);
+            self.consider(job);
+            if let Some(kind) = kind
+                && !self.is_settled(job, before)
+            {
+                heads.go_on(kind, key);
+            }
+        }
+    }
+
+    /// How much has been decided, and how many jobs of this one's partition are blocked.
+    fn decided(&mut self, job: &'a Job) -> ([usize; 3], u32) {
+        let field = self.ground.field_number(self.cluster, &job.partition);
+        let blocked = field.and_then(|field| self.blocked.get(&field)).copied().unwrap_or(0);
+        let cycle = &self.cycle;
+        ([cycle.starts.len(), cycle.reasons.len(), cycle.reservations.len()], blocked)
+    }
+
+    /// Whether this job's consideration would be that of all others of its kind behind it: nothing was decided, and it
+    /// was refused, or waits behind those that are protected.
+    fn is_settled(&mut self, job: &'a Job, before: ([usize; 3], u32)) -> bool {
+        let now = self.decided(job);
+        let are_promises_full = self.promises.count() >= self.policy.reservations_max as usize;
+        let protected = if are_promises_full { 1 } else { self.policy.reservations.max(1) };
+        now.0 == before.0 && (now.1 == before.1 || now.1 > protected)
     }
 
     fn walk(&mut self, keys: impl Iterator<Item = PendingKey>) {
@@ -236,6 +276,7 @@ impl<'a> Planning<'a, '_> {
                     demand: None,
                     time_max: TimeLimit::Unlimited,
                     order: Rc::from([]),
+                    open: None,
                     refused: Some((Reason::PartitionConfig, Rc::from(""))),
                     blocked_from: None,
                     fits_when_empty: None,
@@ -254,6 +295,7 @@ impl<'a> Planning<'a, '_> {
                 field,
                 order: ground.order(number, &demand),
                 demand: Some(demand),
+                open: None,
                 time_max: partition.max_time,
                 refused: refused.map(|reason| (reason, Rc::from(""))),
                 blocked_from: None,
@@ -286,8 +328,8 @@ impl<'a> Planning<'a, '_> {
         Some((RunId::new(id, 0), Some(ArrayTaskId { array_job: job.id, task })))
     }
 
-    fn place_now(&self, number: usize, seconds: i64) -> Option<Vec<Share>> {
-        let kind = self.kinds.get(number);
+    fn place_now(&mut self, number: usize, seconds: i64) -> Option<Vec<Share>> {
+        let (kind, ground) = (self.kinds.get_mut(number), &self.ground);
         let demand = kind.demand.as_ref()?;
         if demand.cpus_min() > self.ground.cpus_free
             || demand.gpus_min() > self.ground.gpus_free
@@ -295,9 +337,13 @@ impl<'a> Planning<'a, '_> {
         {
             return None;
         }
+        let (cpus, gpus) = (demand.cpus_per_task, demand.gpus_per_node.total());
+        let open = kind.open.get_or_insert_with(|| kind.order.to_vec());
+        open.retain(|site| ground.has(*site, cpus, gpus));
         let until = self.end_of(seconds);
         let free = |site: usize| self.ground.free_until(site, until, &self.promises);
-        place(demand, &self.ground.sites, &kind.order, &free)
+        let kind = self.kinds.get(number);
+        place(kind.demand.as_ref()?, &self.ground.sites, kind.open.as_ref()?, &free)
     }
 
     /// When a window from now ends; `None`: never.
@@ -330,10 +376,11 @@ impl<'a> Planning<'a, '_> {
             self.ground.count_steps(1);
             self.ground.whole(site).map(Cow::Borrowed)
         };
-        let fits = kind
-            .demand
-            .as_ref()
-            .is_some_and(|demand| place(demand, &self.ground.sites, &kind.order, &up).is_some());
+        let place_on = |demand: &Demand<'_>, nodes: &[usize]| place(demand, &self.ground.sites, nodes, &up);
+        let fits = kind.demand.as_ref().is_some_and(|demand| match demand.is_of_one_node() {
+            true => kind.order.iter().any(|site| place_on(demand, &[*site]).is_some()),
+            false => place_on(demand, &kind.order).is_some(),
+        });
         let refused = if fits {
             None
         } else if could_ever_start(self.cluster, &job.partition, &job.request).is_ok() {
@@ -390,13 +437,10 @@ impl<'a> Planning<'a, '_> {
         let seconds = (seconds != FOR_EVER).then_some(seconds);
         let wanted = Wanted { demand, order: &kind.order, seconds };
         let found = self.releases.earliest(self.cluster, &self.ground, self.now, &self.promises, &wanted);
-        let Some(Found { start, end, shares }) = found else { return };
-        let future = self.releases.future(&self.ground, start, &shares);
-        let (ground, promises) = (&self.ground, &mut self.promises);
-        promises.keep(&ground.sites, &shares, start, end, |site| {
-            future.get(&site).or_else(|| ground.free(site)).map(Cow::Borrowed)
-        });
-        let names = shares.iter().map(|share| &ground.sites[share.site].node.definition.name);
+        let Some(found) = found else { return };
+        self.promises.keep(&self.ground.sites, &found);
+        let names = found.shares.iter().map(|share| &self.ground.sites[share.site].node.definition.name);
+        let start = found.start;
         self.cycle.reservations.push(PlannedStart { job: job.id, start, nodes: names.cloned().collect() });
     }
 

@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use daybook_model::fit::{Amounts, Free, Share, Site};
 use daybook_schemas::UtcMicros;
 
+use crate::releases::Found;
+
 /// What is kept of one node for one blocked job.
 #[derive(Clone, Debug)]
 struct Kept {
@@ -72,23 +74,14 @@ impl Promises {
         }
     }
 
-    /// Keeps shares from `start` to `end`; `free_at_start` is what their nodes have at `start` beside other promises.
-    pub(crate) fn keep<'f>(
-        &mut self,
-        sites: &[Site<'_>],
-        shares: &[Share],
-        start: UtcMicros,
-        end: Option<UtcMicros>,
-        free_at_start: impl Fn(usize) -> Option<Cow<'f, Free>>,
-    ) {
-        self.charge(sites, shares, Some(start), end);
-        for share in shares {
+    /// Keeps the shares of a start to come.
+    pub(crate) fn keep(&mut self, sites: &[Site<'_>], found: &Found) {
+        let Found { start, end, .. } = *found;
+        self.charge(sites, &found.shares, Some(start), end);
+        for (share, free_at_start) in found.shares.iter().zip(&found.free_at_start) {
             let site = &sites[share.site];
             let taken = site.amounts_taken(share);
-            let mut left = match free_at_start(share.site) {
-                Some(free) => site.amounts_free(&free),
-                None => Amounts { gpus: vec![0; taken.gpus.len()], ..Amounts::default() },
-            };
+            let mut left = site.amounts_free(free_at_start);
             let kept = &mut self.by_site[share.site];
             let held = |kept: &&Kept| kept.start <= start && kept.end.is_none_or(|end| start < end);
             kept.iter().filter(held).for_each(|kept| left.take(&kept.taken));

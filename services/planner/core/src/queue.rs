@@ -1,9 +1,11 @@
 //! The order in which jobs are looked at.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::iter::Peekable;
 use std::sync::Arc;
 
-use daybook_model::{Cluster, PendingKey};
+use daybook_model::{Cluster, PendingKey, ReadyKind};
 use daybook_schemas::UtcMicros;
 
 use crate::priority::Weights;
@@ -14,11 +16,41 @@ pub(crate) fn candidates(
     now: UtcMicros,
     delayed_max: usize,
 ) -> impl Iterator<Item = PendingKey> + '_ {
-    let due = cluster.delayed().iter().take_while(|(begin, _)| *begin <= now).take(delayed_max);
-    let due = due.filter_map(|(_, id)| cluster.jobs().get(id)).map(|job| cluster.pending_key(job));
-    let mut due: Vec<PendingKey> = due.collect();
+    let mut due: Vec<PendingKey> = due(cluster, now, delayed_max).collect();
     due.sort_unstable();
     Merged { ready: cluster.ready().iter().peekable(), due: due.into_iter().peekable() }
+}
+
+/// Delayed jobs whose begin has come by `now`, at most `delayed_max`, soonest begin first.
+fn due(cluster: &Cluster, now: UtcMicros, delayed_max: usize) -> impl Iterator<Item = PendingKey> + '_ {
+    let due = cluster.delayed().iter().take_while(move |(begin, _)| *begin <= now).take(delayed_max);
+    due.filter_map(|(_, id)| cluster.jobs().get(id)).map(|job| cluster.pending_key(job))
+}
+
+/// The same jobs in the same order, as the first records of their kinds: a kind of which nothing more is to be decided
+/// is left behind as a whole.
+pub(crate) struct Heads<'a> {
+    cluster: &'a Cluster,
+    heads: BinaryHeap<Reverse<(PendingKey, Option<&'a Arc<ReadyKind>>)>>,
+}
+
+impl<'a> Heads<'a> {
+    pub(crate) fn new(cluster: &'a Cluster, now: UtcMicros, delayed_max: usize) -> Heads<'a> {
+        let ready = cluster.ready_kinds().map(|(kind, first)| Reverse((first, Some(kind))));
+        let due = due(cluster, now, delayed_max).map(|key| Reverse((key, None)));
+        Heads { cluster, heads: ready.chain(due).collect() }
+    }
+
+    /// The next job, with its kind (`None`: it was delayed and is alone).
+    pub(crate) fn take_first(&mut self) -> Option<(PendingKey, Option<&'a Arc<ReadyKind>>)> {
+        self.heads.pop().map(|Reverse(head)| head)
+    }
+
+    /// The record of the kind behind `key` is to be looked at too.
+    pub(crate) fn go_on(&mut self, kind: &'a Arc<ReadyKind>, key: PendingKey) {
+        let next = self.cluster.ready_behind(kind, Some(key));
+        self.heads.extend(next.map(|next| Reverse((next, Some(kind)))));
+    }
 }
 
 /// The first `jobs_max` of these in the order of a priority that depends on the instant.

@@ -1,7 +1,8 @@
 //! When what is in use comes back, and the earliest start that this allows.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
 
 use daybook_model::fit::{Demand, Free, Share, place};
 use daybook_model::{Cluster, Run};
@@ -11,20 +12,40 @@ use daybook_schemas::orders::RunWish;
 use crate::ground::Ground;
 use crate::promises::Promises;
 
-/// A share that comes back.
-#[derive(Clone, Debug)]
-struct Release {
+/// What a run gives back, all at once.
+#[derive(Debug)]
+struct Release<'a> {
     at: UtcMicros,
-    share: Share,
+    /// `None`: this cycle starts it.
+    run: Option<&'a Run>,
+    /// Made from the run when it is asked for: most cycles look at the soonest ones only.
+    shares: OnceCell<Vec<Share>>,
+}
+
+impl Release<'_> {
+    fn shares(&self, ground: &Ground<'_>) -> &[Share] {
+        self.shares.get_or_init(|| {
+            let Some(run) = self.run else { return Vec::new() };
+            let held = run.nodes.iter().filter(|share| run.held_on.contains(&share.node));
+            let shares = held.filter_map(|share| {
+                let site = ground.number(&share.node)?;
+                ground.free(site)?;
+                Some(ground.sites[site].share(site, share))
+            });
+            let shares: Vec<Share> = shares.collect();
+            ground.count_steps(shares.len());
+            shares
+        })
+    }
 }
 
 /// When what is in use comes back, as far as limits say. Runs without a limit never end for this purpose.
 #[derive(Default)]
-pub(crate) struct Releases {
+pub(crate) struct Releases<'a> {
     /// Filled at the first question.
     is_filled: bool,
     is_sorted: bool,
-    all: Vec<Release>,
+    all: Vec<Release<'a>>,
 }
 
 /// The question for an earliest start.
@@ -41,31 +62,28 @@ pub(crate) struct Found {
     pub(crate) start: UtcMicros,
     pub(crate) end: Option<UtcMicros>,
     pub(crate) shares: Vec<Share>,
+    /// What the shares' nodes have at the start beside all promises, in the same order.
+    pub(crate) free_at_start: Vec<Free>,
 }
 
-impl Releases {
+impl<'a> Releases<'a> {
     /// A run that this cycle starts gives its shares back at its limit.
     pub(crate) fn add(&mut self, at: Option<UtcMicros>, shares: &[Share]) {
         let Some(at) = at else { return };
-        self.all.extend(shares.iter().map(|share| Release { at, share: share.clone() }));
+        self.all.push(Release { at, run: None, shares: OnceCell::from(shares.to_vec()) });
         self.is_sorted = false;
     }
 
-    fn fill(&mut self, cluster: &Cluster, ground: &Ground<'_>, now: UtcMicros) {
+    fn fill(&mut self, cluster: &'a Cluster, ground: &Ground<'_>, now: UtcMicros) {
         if !self.is_filled {
             self.is_filled = true;
             self.is_sorted = false;
-            for run in cluster.runs().values() {
-                let Some(at) = expected_end(cluster, run, now) else { continue };
-                let held = run.nodes.iter().filter(|share| run.held_on.contains(&share.node));
-                let shares = held.filter_map(|share| {
-                    let site = ground.number(&share.node)?;
-                    ground.free(site)?;
-                    Some(Release { at, share: ground.sites[site].share(site, share) })
-                });
-                self.all.extend(shares);
-            }
+            let runs = cluster.runs().values().map(AsRef::as_ref);
+            let ends = runs.filter_map(|run| Some((expected_end(cluster, run, now)?, run)));
+            let started = std::mem::take(&mut self.all);
+            self.all = ends.map(|(at, run)| Release { at, run: Some(run), shares: OnceCell::new() }).collect();
             ground.count_steps(self.all.len());
+            self.all.extend(started);
         }
         if !self.is_sorted {
             // Stable: equal instants stay in the order of run ids, then of this cycle's starts.
@@ -75,56 +93,21 @@ impl Releases {
     }
 
     /// The earliest start after `now` that limits and earlier promises allow; `None` where no limit leads to one.
+    ///
+    /// More becomes free as time goes, so only where something comes back (or a promise ends) can a start become
+    /// possible: a demand of one node is tried on just those nodes, one of several as soon as enough nodes could give
+    /// their part.
     pub(crate) fn earliest(
         &mut self,
-        cluster: &Cluster,
+        cluster: &'a Cluster,
         ground: &Ground<'_>,
         now: UtcMicros,
         promises: &Promises,
         wanted: &Wanted<'_>,
     ) -> Option<Found> {
         self.fill(cluster, ground, now);
-        let request = wanted.demand.request;
-        let is_single = wanted.demand.nodes_min == 1
-            && (wanted.demand.nodes_max == Some(1)
-                || wanted.demand.tasks == 1 && request.nodes_max.is_none())
-            && (wanted.demand.gpus_per_job.is_empty() || wanted.demand.nodes_max == Some(1));
-        if is_single {
-            self.earliest_on_one(ground, now, promises, wanted)
-        } else {
-            self.earliest_on_several(ground, now, promises, wanted)
-        }
-    }
-
-    /// What the nodes have at `instant`, as far as it differs from what they have now.
-    pub(crate) fn future(
-        &self,
-        ground: &Ground<'_>,
-        instant: UtcMicros,
-        only: &[Share],
-    ) -> BTreeMap<usize, Free> {
-        let mut future: BTreeMap<usize, Free> = BTreeMap::new();
-        for release in self.all.iter().take_while(|release| release.at <= instant) {
-            let site = release.share.site;
-            let is_asked = only.is_empty() || only.iter().any(|share| share.site == site);
-            if let (true, Some(free)) = (is_asked, ground.free(site)) {
-                future.entry(site).or_insert_with(|| free.clone()).give(&release.share);
-            }
-        }
-        future
-    }
-
-    /// For demands of one node: only nodes that have just become freer can be the first to fit.
-    fn earliest_on_one(
-        &self,
-        ground: &Ground<'_>,
-        now: UtcMicros,
-        promises: &Promises,
-        wanted: &Wanted<'_>,
-    ) -> Option<Found> {
-        let mut ranks = vec![usize::MAX; ground.sites.len()];
-        wanted.order.iter().enumerate().for_each(|(rank, site)| ranks[*site] = rank);
-        let mut future: BTreeMap<usize, Free> = BTreeMap::new();
+        let mut future = Future::new(ground, wanted);
+        let mut able = (!wanted.demand.is_of_one_node()).then(|| Able::new(&future, wanted));
         let mut releases = self.all.iter().peekable();
         let mut ends = promises.ends().iter().skip_while(|(end, _)| *end <= now).peekable();
         let mut touched: Vec<usize> = Vec::new();
@@ -137,81 +120,127 @@ impl Releases {
             };
             touched.clear();
             while let Some(release) = releases.next_if(|release| release.at == instant) {
-                let site = release.share.site;
-                if ranks[site] == usize::MAX {
-                    continue;
-                }
-                if let Some(free) = ground.free(site) {
-                    future.entry(site).or_insert_with(|| free.clone()).give(&release.share);
-                    touched.push(site);
-                }
+                touched.extend(release.shares(ground).iter().filter_map(|share| future.give(share)));
             }
             while let Some((_, site)) = ends.next_if(|(end, _)| *end == instant) {
-                if ranks[*site] != usize::MAX {
-                    touched.push(*site);
-                }
+                touched.extend(future.is_wanted(*site).then_some(*site));
             }
             if touched.is_empty() {
                 continue;
             }
-            touched.sort_unstable_by_key(|site| ranks[*site]);
+            touched.sort_unstable_by_key(|site| future.ranks[*site]);
             touched.dedup();
-            let free = |site: usize| future.get(&site).or_else(|| ground.free(site)).map(Cow::Borrowed);
-            if let Some(found) = try_at(ground, instant, promises, wanted, &touched, &free) {
-                return Some(found);
-            }
-            if ground.is_exhausted() {
-                return None;
-            }
-        }
-    }
-
-    /// For demands of several nodes: more is free later, so the first instant that fits is found by halving. With
-    /// promises in between it is one that fits, and may not be the first.
-    fn earliest_on_several(
-        &self,
-        ground: &Ground<'_>,
-        now: UtcMicros,
-        promises: &Promises,
-        wanted: &Wanted<'_>,
-    ) -> Option<Found> {
-        let mut instants: BTreeSet<UtcMicros> = self.all.iter().map(|release| release.at).collect();
-        instants.extend(promises.ends().iter().map(|(end, _)| *end).filter(|end| *end > now));
-        let instants: Vec<UtcMicros> = instants.into_iter().collect();
-        let at = |instant: UtcMicros| {
-            let future = self.future(ground, instant, &[]);
-            ground.count_steps(future.len());
-            let free = |site: usize| future.get(&site).or_else(|| ground.free(site)).map(Cow::Borrowed);
-            try_at(ground, instant, promises, wanted, wanted.order, &free)
-        };
-        let mut found = at(*instants.last()?)?;
-        let (mut below, mut fits) = (0, instants.len() - 1);
-        while below < fits {
-            let middle = below + (fits - below) / 2;
-            match at(instants[middle]) {
-                Some(earlier) => (found, fits) = (earlier, middle),
-                None => below = middle + 1,
+            let found = match &mut able {
+                None => future.try_at(instant, promises, wanted, &touched),
+                Some(able) => {
+                    touched.iter().for_each(|site| able.count(&future, wanted, *site));
+                    let could = able.is_enough(wanted);
+                    could.then(|| future.try_at(instant, promises, wanted, &able.in_order())).flatten()
+                }
+            };
+            if found.is_some() || ground.is_exhausted() {
+                return found;
             }
         }
-        Some(found)
     }
 }
 
-fn try_at<'f>(
-    ground: &Ground<'_>,
-    start: UtcMicros,
-    promises: &Promises,
-    wanted: &Wanted<'_>,
-    order: &[usize],
-    free: &dyn Fn(usize) -> Option<Cow<'f, Free>>,
-) -> Option<Found> {
-    let end = wanted.seconds.map(|seconds| start.plus_seconds(seconds));
-    let left = |site: usize| {
-        ground.count_steps(1);
-        free(site).map(|free| promises.without(&ground.sites[site], site, free, Some(start), end))
-    };
-    let shares = place(wanted.demand, &ground.sites, order, &left)?;
-    Some(Found { start, end, shares })
+/// What the nodes have at an instant to come.
+struct Future<'g, 'a> {
+    ground: &'g Ground<'a>,
+    /// Each site's place in the wanted order; [`usize::MAX`]: not wanted.
+    ranks: Vec<usize>,
+    /// What has got more than it has now.
+    freer: BTreeMap<usize, Free>,
+}
+
+impl<'g, 'a> Future<'g, 'a> {
+    fn new(ground: &'g Ground<'a>, wanted: &Wanted<'_>) -> Future<'g, 'a> {
+        let mut ranks = vec![usize::MAX; ground.sites.len()];
+        wanted.order.iter().enumerate().for_each(|(rank, site)| ranks[*site] = rank);
+        Future { ground, ranks, freer: BTreeMap::new() }
+    }
+
+    fn is_wanted(&self, site: usize) -> bool {
+        self.ranks[site] != usize::MAX
+    }
+
+    /// A share comes back; gives its site where that is one of those wanted.
+    fn give(&mut self, share: &Share) -> Option<usize> {
+        let site = share.site;
+        let now = self.ground.free(site).filter(|_| self.is_wanted(site))?;
+        self.freer.entry(site).or_insert_with(|| now.clone()).give(share);
+        Some(site)
+    }
+
+    fn free(&self, site: usize) -> Option<&Free> {
+        self.freer.get(&site).or_else(|| self.ground.free(site))
+    }
+
+    fn try_at(
+        &self,
+        start: UtcMicros,
+        promises: &Promises,
+        wanted: &Wanted<'_>,
+        order: &[usize],
+    ) -> Option<Found> {
+        let end = wanted.seconds.map(|seconds| start.plus_seconds(seconds));
+        let left = |site: usize| {
+            self.ground.count_steps(1);
+            let free = Cow::Borrowed(self.free(site)?);
+            Some(promises.without(&self.ground.sites[site], site, free, Some(start), end))
+        };
+        let shares = place(wanted.demand, &self.ground.sites, order, &left)?;
+        let free_at_start = shares.iter().filter_map(|share| self.free(share.site).cloned()).collect();
+        Some(Found { start, end, shares, free_at_start })
+    }
+}
+
+/// Nodes that could give their part to a demand of several, promises aside: it fits at the earliest when they are
+/// enough.
+struct Able {
+    /// By rank.
+    rooms: BTreeMap<usize, Room>,
+    tasks: u64,
+    gpus: u64,
+}
+
+/// What one node could take.
+struct Room {
+    site: usize,
+    tasks: u64,
+    gpus: u64,
+}
+
+impl Able {
+    fn new(future: &Future<'_, '_>, wanted: &Wanted<'_>) -> Able {
+        let mut able = Able { rooms: BTreeMap::new(), tasks: 0, gpus: 0 };
+        wanted.order.iter().for_each(|site| able.count(future, wanted, *site));
+        able
+    }
+
+    fn count(&mut self, future: &Future<'_, '_>, wanted: &Wanted<'_>, site: usize) {
+        future.ground.count_steps(1);
+        let Some(free) = future.free(site) else { return };
+        let Some(tasks) = future.ground.sites[site].tasks_max(free, wanted.demand) else { return };
+        let room = Room { site, tasks: tasks.into(), gpus: free.gpus.count().into() };
+        self.tasks += room.tasks;
+        self.gpus += room.gpus;
+        if let Some(before) = self.rooms.insert(future.ranks[site], room) {
+            self.tasks -= before.tasks;
+            self.gpus -= before.gpus;
+        }
+    }
+
+    fn is_enough(&self, wanted: &Wanted<'_>) -> bool {
+        self.rooms.len() as u64 >= u64::from(wanted.demand.nodes_min)
+            && self.tasks >= u64::from(wanted.demand.tasks)
+            && self.gpus >= u64::from(wanted.demand.gpus_per_job.total())
+    }
+
+    fn in_order(&self) -> Vec<usize> {
+        self.rooms.values().map(|room| room.site).collect()
+    }
 }
 
 /// When a run gives back what it holds: at its limit, or soon where it has ended or was told to end.

@@ -1,0 +1,96 @@
+//! Ready jobs by what the planner tells them apart by: a cycle walks the kinds of a queue and not its jobs.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use daybook_schemas::JobId;
+use daybook_schemas::job::{Reason, ResourceRequest, TimeLimit};
+use imbl::{OrdMap, OrdSet};
+
+use crate::cluster::{Cluster, PendingKey};
+use crate::job::Job;
+
+/// What ready records have in common that get the same answer, apart from their place in the queue.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ReadyKind {
+    /// The partition.
+    pub partition: Arc<str>,
+    /// The time limit.
+    pub time_limit: TimeLimit,
+    /// The reason that is recorded.
+    pub reason: Reason,
+    /// An array has a limit of its own, so each is alone.
+    pub array: Option<JobId>,
+    /// What is needed.
+    pub request: Arc<ResourceRequest>,
+    /// The reason's figures.
+    pub reason_detail: Arc<str>,
+}
+
+impl ReadyKind {
+    fn of(job: &Job) -> ReadyKind {
+        ReadyKind {
+            partition: job.partition.clone(),
+            time_limit: job.time_limit,
+            reason: job.reason,
+            array: job.tasks_waiting.is_some().then_some(job.id),
+            request: job.request.clone(),
+            reason_detail: job.reason_detail.clone(),
+        }
+    }
+}
+
+/// Ready records, by kind and then in the order of the queue.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ReadyKinds {
+    /// Each kind with the number of its records.
+    counts: OrdMap<Arc<ReadyKind>, u32>,
+    /// Kinds in here are the copies in `counts`, so most comparisons are of addresses.
+    records: OrdSet<Placed>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Placed {
+    kind: Arc<ReadyKind>,
+    key: Option<PendingKey>,
+}
+
+impl ReadyKinds {
+    pub(crate) fn insert(&mut self, job: &Job, key: PendingKey) {
+        let kind = Arc::new(ReadyKind::of(job));
+        let kind = self.counts.get_key_value(&kind).map_or(kind, |(shared, _)| shared.clone());
+        if self.records.insert(Placed { kind: kind.clone(), key: Some(key) }).is_none() {
+            *self.counts.entry(kind).or_insert(0) += 1;
+        }
+    }
+
+    pub(crate) fn remove(&mut self, job: &Job, key: PendingKey) {
+        let placed = Placed { kind: Arc::new(ReadyKind::of(job)), key: Some(key) };
+        if self.records.remove(&placed).is_none() {
+            return;
+        }
+        match self.counts.get_mut(&placed.kind) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(self.counts.remove(&placed.kind)),
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = ReadyKinds::default();
+    }
+}
+
+impl Cluster {
+    /// The kinds of ready records, each with its first record's place in the queue.
+    pub fn ready_kinds(&self) -> impl Iterator<Item = (&Arc<ReadyKind>, PendingKey)> {
+        let kinds = self.ready_kinds.counts.keys();
+        kinds.filter_map(|kind| Some((kind, self.ready_behind(kind, None)?)))
+    }
+
+    /// The first record of a kind behind a place in the queue (`None`: behind no other).
+    pub fn ready_behind(&self, kind: &Arc<ReadyKind>, place: Option<PendingKey>) -> Option<PendingKey> {
+        let from = Placed { kind: kind.clone(), key: place };
+        let mut behind = self.ready_kinds.records.range((Bound::Excluded(from), Bound::Unbounded));
+        behind.next().filter(|placed| placed.kind == *kind).and_then(|placed| placed.key)
+    }
+}
