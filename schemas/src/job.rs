@@ -1,5 +1,8 @@
 //! What a job is: the request as it was made, and the words for its state and its waiting.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -176,7 +179,7 @@ pub struct JobSpec {
     /// Job name, at most 1,024 bytes.
     pub name: String,
     /// Who runs.
-    pub user: JobUser,
+    pub user: Arc<JobUser>,
     /// The account charged; absent: the user's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
@@ -239,8 +242,8 @@ pub struct JobSpec {
     /// The submitter's umask.
     pub umask: u32,
     /// The submitter's soft resource limits, by name without `RLIMIT_` (`NOFILE`); 2^64-1 is unlimited.
-    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
-    pub resource_limits: std::collections::BTreeMap<String, u64>,
+    #[serde(default, skip_serializing_if = "has_none")]
+    pub resource_limits: Arc<BTreeMap<String, u64>>,
     /// `--comment`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -506,6 +509,10 @@ impl Reason {
             Reason::LaunchFailedRequeuedHeld => "launch_failed_requeued_held",
         }
     }
+}
+
+fn has_none(limits: &Arc<BTreeMap<String, u64>>) -> bool {
+    limits.is_empty()
 }
 
 fn is_zero(number: &u32) -> bool {

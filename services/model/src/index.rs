@@ -32,6 +32,7 @@ impl Cluster {
     /// Puts a new record in.
     pub(crate) fn add_job(&mut self, mut job: Job) {
         job.changed = self.position;
+        self.share_parts(&mut job);
         self.settle(&mut job);
         self.index(&job);
         self.count_request(&job);

@@ -15,10 +15,10 @@ mod job;
 mod node;
 mod ready;
 mod reducer;
-mod requests;
 mod run;
 mod run_times;
 mod sanity;
+mod sharing;
 mod snapshot;
 
 pub use array::ArrayState;

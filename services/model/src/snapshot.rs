@@ -162,6 +162,7 @@ pub fn read_snapshot(mut from: impl BufRead) -> Result<Cluster, SnapshotError> {
                 return Err(SnapshotError::Hash(head.position));
             }
             cluster.derive_indexes();
+            cluster.share_all_parts();
             return Ok(cluster);
         }
         hasher.update(&bytes);

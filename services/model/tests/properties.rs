@@ -81,3 +81,34 @@ fn a_snapshot_that_was_cut_off_or_changed_is_refused() {
     bytes[at] = if bytes[at] == b'9' { b'8' } else { b'9' };
     assert!(read_snapshot(&bytes[..]).is_err());
 }
+
+#[test]
+fn equal_parts_of_a_users_jobs_are_one_copy_also_after_a_restart() {
+    let mut history = History::new();
+    // Submissions of users 1 and 2, of plain jobs.
+    for a in [1, 2, 7, 10, 13, 14] {
+        history.step(Step { kind: 0, a, b: 1 });
+    }
+    let mut bytes = Vec::new();
+    write_snapshot(&history.cluster, &mut bytes).unwrap();
+    let resumed = read_snapshot(&bytes[..]).unwrap();
+    for (from, cluster) in [("commits", &history.cluster), ("a snapshot", &resumed)] {
+        let jobs: Vec<_> = cluster.jobs().values().collect();
+        assert_eq!(jobs.len(), 6);
+        for uid in [1, 2] {
+            let of_user: Vec<_> = jobs.iter().filter(|job| job.spec.user.uid == uid).collect();
+            let copies = |part: fn(&daybook_model::Job) -> *const ()| {
+                of_user.iter().map(|job| part(job)).collect::<std::collections::BTreeSet<_>>().len()
+            };
+            assert!(of_user.len() >= 2);
+            assert_eq!(copies(|job| std::sync::Arc::as_ptr(&job.spec.user).cast()), 1, "from {from}");
+            assert_eq!(
+                copies(|job| std::sync::Arc::as_ptr(&job.spec.resource_limits).cast()),
+                1,
+                "from {from}"
+            );
+            assert_eq!(copies(|job| std::sync::Arc::as_ptr(&job.qos).cast::<()>()), 1, "from {from}");
+            assert_eq!(copies(|job| std::sync::Arc::as_ptr(&job.request).cast()), 1, "from {from}");
+        }
+    }
+}

@@ -1,7 +1,5 @@
 //! What there is and what is asked: a small cluster, and the next request of a user or an administrator.
 
-use std::collections::BTreeMap;
-
 use daybook_model::Cluster;
 use daybook_schemas::api::{
     CancelRequest, JobAction, JobFilter, JobSelector, JobSubmission, JobUpdateRequest, NodeUpdateRequest,
@@ -276,7 +274,7 @@ pub fn submission(request_id: String, cluster: &Cluster, now: UtcMicros, choice:
         std_err: None,
         open_mode: OpenMode::Truncate,
         umask: 0o22,
-        resource_limits: BTreeMap::new(),
+        resource_limits: Default::default(),
         comment: None,
         submit_host: "login".to_string(),
         submit_line: "sbatch sleep.sh".to_string(),

@@ -222,7 +222,7 @@ impl<'t> World<'t> {
         let name = |text: &str| if text.is_empty() { "-".to_string() } else { text.to_string() };
         JobSpec {
             name: name(&job.program),
-            user: JobUser { uid, gid: uid, name: name(&job.user), group: String::new() },
+            user: JobUser { uid, gid: uid, name: name(&job.user), group: String::new() }.into(),
             account: None,
             partition: PARTITION.to_string(),
             qos: None,
@@ -246,7 +246,7 @@ impl<'t> World<'t> {
             std_err: None,
             open_mode: OpenMode::Truncate,
             umask: 0,
-            resource_limits: BTreeMap::new(),
+            resource_limits: Default::default(),
             comment: None,
             submit_host: String::new(),
             submit_line: String::new(),

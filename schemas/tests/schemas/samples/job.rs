@@ -76,7 +76,7 @@ fn full_spec() -> JobSpec {
     let some = |text: &str| Some(text.to_string());
     JobSpec {
         name: "train".to_string(),
-        user: user(),
+        user: user().into(),
         account: some("ml"),
         partition: "gpu".to_string(),
         qos: some("high"),
@@ -100,7 +100,8 @@ fn full_spec() -> JobSpec {
         std_err: some("err/%j.txt"),
         open_mode: OpenMode::Append,
         umask: 0o022,
-        resource_limits: BTreeMap::from([("NOFILE".to_string(), 1_024), ("STACK".to_string(), u64::MAX)]),
+        resource_limits: BTreeMap::from([("NOFILE".to_string(), 1_024), ("STACK".to_string(), u64::MAX)])
+            .into(),
         comment: some("first try"),
         submit_host: "login01".to_string(),
         submit_line: "sbatch train.sh --epochs 3".to_string(),
@@ -116,7 +117,7 @@ fn some_array() -> Option<ArrayRequest> {
 fn plain_spec() -> JobSpec {
     JobSpec {
         name: "wrap".to_string(),
-        user: user(),
+        user: user().into(),
         account: None,
         partition: "main".to_string(),
         qos: None,
@@ -140,7 +141,7 @@ fn plain_spec() -> JobSpec {
         std_err: None,
         open_mode: OpenMode::Truncate,
         umask: 0,
-        resource_limits: BTreeMap::new(),
+        resource_limits: Default::default(),
         comment: None,
         submit_host: String::new(),
         submit_line: String::new(),

@@ -16,7 +16,7 @@ async fn a_script_has_its_directory_its_files_and_its_environment() {
     let spec = std::sync::Arc::make_mut(&mut order.spec);
     spec.arguments = vec!["one".into(), "two words".into()];
     spec.umask = 0o027;
-    spec.resource_limits.insert("NOFILE".into(), 77);
+    std::sync::Arc::make_mut(&mut spec.resource_limits).insert("NOFILE".into(), 77);
     let run = bench.give(order);
     assert_eq!(bench.end_of(run).await.text(), "exited 0:0");
     let output = std::fs::read_to_string(bench.work("slurm-1.out")).unwrap();

@@ -80,7 +80,7 @@ impl Submission {
         let asked = self.asked.clone();
         JobSpec {
             name: asked.name,
-            user: self.user.clone(),
+            user: self.user.clone().into(),
             account: asked.account,
             partition,
             qos: asked.qos,
@@ -104,7 +104,7 @@ impl Submission {
             std_err: asked.std_err,
             open_mode: asked.open_mode,
             umask: asked.umask,
-            resource_limits: asked.resource_limits,
+            resource_limits: asked.resource_limits.into(),
             comment: asked.comment,
             submit_host: asked.submit_host,
             submit_line: asked.submit_line,

@@ -48,7 +48,7 @@ impl SubmissionRow {
             at,
             ids: data.ids,
             name: spec.name.clone(),
-            user: spec.user.clone(),
+            user: JobUser::clone(&spec.user),
             account: spec.account.clone(),
             partition: spec.partition.clone(),
             qos: spec.qos.clone(),

@@ -1,7 +1,6 @@
 //! Histories told event by event, and the books that they make as text.
 #![allow(dead_code)]
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -124,7 +123,7 @@ pub fn configuration(nodes: Vec<NodeDefinition>) -> ClusterConfigured {
 pub fn spec() -> JobSpec {
     JobSpec {
         name: "job".into(),
-        user: JobUser { uid: 1001, gid: 1001, name: "alice".into(), group: "alice".into() },
+        user: JobUser { uid: 1001, gid: 1001, name: "alice".into(), group: "alice".into() }.into(),
         account: Some("ml".into()),
         partition: "main".into(),
         qos: None,
@@ -162,7 +161,7 @@ pub fn spec() -> JobSpec {
         std_err: None,
         open_mode: OpenMode::Truncate,
         umask: 0o22,
-        resource_limits: BTreeMap::new(),
+        resource_limits: Default::default(),
         comment: None,
         submit_host: "vm".into(),
         submit_line: "sbatch job.sh".into(),

@@ -366,7 +366,7 @@ fn configuration(nodes: usize) -> ClusterConfigured {
 fn spec(name: &str, uid: u32) -> JobSpec {
     JobSpec {
         name: name.into(),
-        user: JobUser { uid, gid: uid, name: format!("user{uid}"), group: "users".into() },
+        user: JobUser { uid, gid: uid, name: format!("user{uid}"), group: "users".into() }.into(),
         account: None,
         partition: "main".into(),
         qos: None,

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use daybook_model::{Cluster, Node};
 use daybook_model::fit::{Demand, Free, Share, Site, eligible};
+use daybook_model::{Cluster, Node};
 use daybook_schemas::node::PartitionDefinition;
 use daybook_schemas::{NodeName, UtcMicros};
 

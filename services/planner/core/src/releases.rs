@@ -81,7 +81,8 @@ impl<'a> Releases<'a> {
             let runs = cluster.runs().values().map(AsRef::as_ref);
             let ends = runs.filter_map(|run| Some((expected_end(cluster, run, now)?, run)));
             let started = std::mem::take(&mut self.all);
-            self.all = ends.map(|(at, run)| Release { at, run: Some(run), shares: OnceCell::new() }).collect();
+            self.all =
+                ends.map(|(at, run)| Release { at, run: Some(run), shares: OnceCell::new() }).collect();
             ground.count_steps(self.all.len());
             self.all.extend(started);
         }

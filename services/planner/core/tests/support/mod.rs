@@ -4,8 +4,6 @@
 
 pub mod script;
 
-use std::collections::BTreeMap;
-
 use daybook_model::Cluster;
 use daybook_plan::{Cycle, Policy, plan};
 use daybook_schemas::events::{
@@ -232,7 +230,7 @@ pub fn request() -> ResourceRequest {
 pub fn job(name: &str, partition: &str, minutes: u32) -> JobSpec {
     JobSpec {
         name: name.to_string(),
-        user: JobUser { uid: 1001, gid: 1001, name: "alice".to_string(), group: "alice".to_string() },
+        user: JobUser { uid: 1001, gid: 1001, name: "alice".to_string(), group: "alice".to_string() }.into(),
         account: None,
         partition: partition.to_string(),
         qos: None,
@@ -256,7 +254,7 @@ pub fn job(name: &str, partition: &str, minutes: u32) -> JobSpec {
         std_err: None,
         open_mode: OpenMode::Truncate,
         umask: 0o22,
-        resource_limits: BTreeMap::new(),
+        resource_limits: Default::default(),
         comment: None,
         submit_host: "test".to_string(),
         submit_line: "sbatch".to_string(),
