@@ -134,6 +134,21 @@ impl IndexSet {
         IndexSet { ranges }
     }
 
+    /// The numbers that are in either. Linear in the number of ranges.
+    #[must_use]
+    pub fn union(&self, other: &IndexSet) -> IndexSet {
+        let mut ranges: Vec<(u32, u32)> = self.ranges.iter().chain(&other.ranges).copied().collect();
+        ranges.sort_unstable();
+        ranges.dedup_by(|next, before| {
+            let touches = before.1.checked_add(1).is_none_or(|after| next.0 <= after);
+            if touches {
+                before.1 = before.1.max(next.1);
+            }
+            touches
+        });
+        IndexSet { ranges }
+    }
+
     /// The numbers of this set that are not in the other. Linear in the number of ranges.
     #[must_use]
     pub fn difference(&self, other: &IndexSet) -> IndexSet {
@@ -419,6 +434,8 @@ mod tests {
             prop_assert_eq!(set.rank(asked), one.range(..asked).count() as u64);
             let both = set.intersection(&other_set);
             prop_assert!(well_formed(&both) && both.iter().eq(one.intersection(&other).copied()));
+            let either = set.union(&other_set);
+            prop_assert!(well_formed(&either) && either.iter().eq(one.union(&other).copied()));
             let rest = set.difference(&other_set);
             prop_assert!(well_formed(&rest) && rest.iter().eq(one.difference(&other).copied()));
         }

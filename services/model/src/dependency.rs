@@ -1,8 +1,9 @@
 //! Dependencies: what is known of each condition, and how it is shown.
 
-use daybook_schemas::JobId;
-use daybook_schemas::UtcMicros;
+use daybook_schemas::events::ArrayTaskId;
+use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::{Dependency, DependencyKind, JobState};
+use daybook_schemas::{JobId, UtcMicros};
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::Cluster;
@@ -25,8 +26,197 @@ pub enum Outcome {
 pub struct DependencyState {
     /// The condition.
     pub condition: Dependency,
-    /// What is known.
+    /// What is known. Of a condition task by task: `Satisfied` while some waiting task may start, `Never` when all of
+    /// them never may.
     pub outcome: Outcome,
+    /// `aftercorr` of an array: tasks whose counterparts have ended with success, or do not exist.
+    #[serde(default, skip_serializing_if = "IndexSet::is_empty")]
+    pub tasks_satisfied: IndexSet,
+    /// `aftercorr` of an array: tasks whose counterparts have ended without success.
+    #[serde(default, skip_serializing_if = "IndexSet::is_empty")]
+    pub tasks_never: IndexSet,
+}
+
+impl DependencyState {
+    /// A condition of which nothing is known yet.
+    pub fn open(condition: Dependency) -> DependencyState {
+        let (tasks_satisfied, tasks_never) = (IndexSet::new(), IndexSet::new());
+        DependencyState { condition, outcome: Outcome::Open, tasks_satisfied, tasks_never }
+    }
+
+    /// Whether it is judged for each task of an array by itself.
+    fn is_by_task(&self) -> bool {
+        self.condition.kind == DependencyKind::AfterCorr && self.condition.task.is_none()
+    }
+
+    /// Whether something about it may still come.
+    pub(crate) fn is_open(&self, tasks_waiting: Option<&IndexSet>) -> bool {
+        match tasks_waiting.filter(|_| self.is_by_task()) {
+            None => self.outcome == Outcome::Open,
+            Some(waiting) => {
+                !waiting.difference(&self.tasks_satisfied).difference(&self.tasks_never).is_empty()
+            }
+        }
+    }
+
+    /// What the tasks that still wait make of it.
+    fn judge_by_task(&mut self, waiting: &IndexSet) {
+        self.outcome = if !waiting.intersection(&self.tasks_satisfied).is_empty() {
+            Outcome::Satisfied
+        } else if waiting.difference(&self.tasks_never).is_empty() {
+            Outcome::Never
+        } else {
+            Outcome::Open
+        };
+    }
+}
+
+impl Job {
+    /// The waiting tasks of an array that may start: those that their conditions let, but the last one (which has the
+    /// array's own id) not while others cannot. `None`: not an array's record.
+    pub fn tasks_startable(&self) -> Option<IndexSet> {
+        let waiting = self.tasks_waiting.as_ref()?;
+        let satisfied = |state: &DependencyState| match (state.is_by_task(), state.outcome) {
+            (true, _) => waiting.intersection(&state.tasks_satisfied),
+            (false, Outcome::Satisfied) => waiting.clone(),
+            (false, _) => IndexSet::new(),
+        };
+        let mut startable = self.join_tasks(waiting, self.dependencies_any, satisfied);
+        if let Some(last) = self.last_task().filter(|_| startable.len() < waiting.len()) {
+            startable.remove(last);
+        }
+        Some(startable)
+    }
+
+    /// The waiting tasks of an array that their conditions will never let start; `None`: not an array's record.
+    fn tasks_hopeless(&self) -> Option<IndexSet> {
+        let waiting = self.tasks_waiting.as_ref()?;
+        let never = |state: &DependencyState| match (state.is_by_task(), state.outcome) {
+            (true, _) => waiting.intersection(&state.tasks_never),
+            (false, Outcome::Never) => waiting.clone(),
+            (false, _) => IndexSet::new(),
+        };
+        match self.dependencies.is_empty() {
+            true => Some(IndexSet::new()),
+            // Where one condition is enough, a task is hopeless by all of them; else by any.
+            false => Some(self.join_tasks(waiting, !self.dependencies_any, never)),
+        }
+    }
+
+    /// The tasks that any condition gives, or that all of them do; all that wait where there is no condition.
+    fn join_tasks(
+        &self,
+        waiting: &IndexSet,
+        any: bool,
+        tasks_of: impl Fn(&DependencyState) -> IndexSet,
+    ) -> IndexSet {
+        let of_each = self.dependencies.iter().map(tasks_of);
+        match any && !self.dependencies.is_empty() {
+            true => of_each.fold(IndexSet::new(), |all, some| all.union(&some)),
+            false => of_each.fold(waiting.clone(), |all, some| all.intersection(&some)),
+        }
+    }
+
+    /// The task that has the array's own id.
+    fn last_task(&self) -> Option<u32> {
+        self.spec.array.as_ref().and_then(|array| array.tasks.last())
+    }
+
+    /// Whether its conditions hold; of an array: for some task that waits.
+    pub fn dependencies_satisfied(&self) -> bool {
+        if self.dependencies.is_empty() {
+            return true;
+        }
+        if let Some(tasks) = self.tasks_startable() {
+            return !tasks.is_empty();
+        }
+        let satisfied = |state: &DependencyState| state.outcome == Outcome::Satisfied;
+        match self.dependencies_any {
+            true => self.dependencies.iter().any(satisfied),
+            false => self.dependencies.iter().all(satisfied),
+        }
+    }
+
+    /// Whether its conditions can never hold any more; of an array: for every task that waits.
+    pub fn dependencies_hopeless(&self) -> bool {
+        if self.dependencies.is_empty() {
+            return false;
+        }
+        if let Some(tasks) = self.tasks_hopeless() {
+            return Some(tasks) == self.tasks_waiting;
+        }
+        let never = |state: &DependencyState| state.outcome == Outcome::Never;
+        match self.dependencies_any {
+            true => self.dependencies.iter().all(never),
+            false => self.dependencies.iter().any(never),
+        }
+    }
+
+    /// The conditions that are judged task by task, as the tasks that wait now make them.
+    pub(crate) fn judge_conditions_by_task(&mut self) {
+        if let Some(waiting) = &self.tasks_waiting {
+            let by_task = self.dependencies.iter_mut().filter(|state| state.is_by_task());
+            by_task.for_each(|state| state.judge_by_task(waiting));
+        }
+    }
+
+    /// An array's record becomes that of one of its tasks, of which this is known.
+    pub(crate) fn become_task(&mut self, task: ArrayTaskId, outcome: Outcome) {
+        self.task = Some(task);
+        self.tasks_waiting = None;
+        // It says who cancelled other tasks of the array.
+        self.cancelled_by = None;
+        for state in self.dependencies.iter_mut().filter(|state| state.is_by_task()) {
+            *state = DependencyState { outcome, ..DependencyState::open(state.condition.clone()) };
+        }
+    }
+}
+
+impl Cluster {
+    /// The last task has the array's own id and so starts last: those in front of it that never will leave the array,
+    /// each as a record of its own, once they are all that it waits for.
+    pub(crate) fn part_hopeless_tasks(&mut self, array: JobId) {
+        let Some(record) = self.jobs.get(&array).cloned() else { return };
+        let (Some(waiting), Some(hopeless)) = (&record.tasks_waiting, record.tasks_hopeless()) else {
+            return;
+        };
+        let rest = waiting.difference(&hopeless);
+        if hopeless.is_empty() || rest.is_empty() || rest.first() != record.last_task() {
+            return;
+        }
+        for task in hopeless.iter() {
+            let Some(id) = self.arrays.get(&array).and_then(|state| state.task_job_id(task)) else {
+                continue;
+            };
+            let mut parted = Job { id, ..Job::clone(&record) };
+            parted.become_task(ArrayTaskId { array_job: array, task }, Outcome::Never);
+            self.change_array(array, |state| state.records += 1);
+            self.add_job(parted);
+        }
+        self.change_job(array, |job| job.tasks_waiting = Some(rest));
+    }
+}
+
+/// Looks again at a condition that is judged task by task; false where it is not one.
+pub(crate) fn evaluate_by_task(cluster: &Cluster, job: &Job, state: &mut DependencyState) -> bool {
+    let (Some(waiting), true) = (&job.tasks_waiting, state.is_by_task()) else { return false };
+    let (satisfied, never) = match state.condition.job.and_then(|other| cluster.arrays.get(&other)) {
+        Some(other) => {
+            let missing = waiting.difference(other.tasks());
+            let satisfied = waiting.intersection(&other.succeeded).union(&missing);
+            (satisfied, waiting.intersection(&other.failed))
+        }
+        // No array: it is every task's counterpart.
+        None => match evaluate(cluster, job, &state.condition).0 {
+            Outcome::Satisfied => (waiting.clone(), IndexSet::new()),
+            Outcome::Never => (IndexSet::new(), waiting.clone()),
+            Outcome::Open => (IndexSet::new(), IndexSet::new()),
+        },
+    };
+    state.tasks_satisfied = state.tasks_satisfied.union(&satisfied);
+    state.tasks_never = never.difference(&state.tasks_satisfied);
+    state.judge_by_task(waiting);
+    true
 }
 
 /// What the job (or array, or task) that a condition looks at has come to.
@@ -110,7 +300,7 @@ pub fn dependency_notation(cluster: &Cluster, job: &Job) -> String {
     let parts: Vec<String> = job
         .dependencies
         .iter()
-        .filter(|state| state.outcome != Outcome::Satisfied)
+        .filter(|state| state.outcome != Outcome::Satisfied || state.is_open(job.tasks_waiting.as_ref()))
         .map(|state| one_notation(cluster, state))
         .collect();
     parts.join(separator)

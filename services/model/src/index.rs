@@ -7,7 +7,7 @@ use daybook_schemas::{JobId, UtcMicros};
 use imbl::{OrdMap, OrdSet};
 
 use crate::cluster::Cluster;
-use crate::dependency::{Outcome, evaluate};
+use crate::dependency::{evaluate, evaluate_by_task};
 use crate::job::Job;
 
 impl Cluster {
@@ -50,6 +50,7 @@ impl Cluster {
 
     /// Since when it could have started, as its state now says.
     fn settle(&self, job: &mut Job) {
+        job.judge_conditions_by_task();
         if job.state == JobState::Pending && !self.is_startable(job) {
             job.eligible = None;
             job.eligible_seq = None;
@@ -130,7 +131,9 @@ impl Cluster {
         for state in &job.dependencies {
             match (state.condition.kind, state.condition.job) {
                 (DependencyKind::Singleton, _) => entries.push(Entry::Singleton(name())),
-                (_, Some(other)) if state.outcome == Outcome::Open => entries.push(Entry::Dependent(other)),
+                (_, Some(other)) if state.is_open(job.tasks_waiting.as_ref()) => {
+                    entries.push(Entry::Dependent(other));
+                }
                 _ => {}
             }
         }
@@ -176,7 +179,7 @@ impl Cluster {
         let mut begin = job.begin;
         let mut dependencies = job.dependencies.clone();
         for state in &mut dependencies {
-            if state.outcome == Outcome::Open {
+            if state.is_open(job.tasks_waiting.as_ref()) && !evaluate_by_task(self, &job, state) {
                 let (outcome, not_before) = evaluate(self, &job, &state.condition);
                 state.outcome = outcome;
                 begin = begin.max(not_before);
@@ -187,6 +190,7 @@ impl Cluster {
                 job.dependencies = dependencies;
                 job.begin = begin;
             });
+            self.part_hopeless_tasks(id);
         }
     }
 }

@@ -118,25 +118,6 @@ impl Job {
         self.state == JobState::Pending && self.hold.is_none() && self.dependencies_satisfied()
     }
 
-    /// Whether its conditions hold.
-    pub fn dependencies_satisfied(&self) -> bool {
-        use crate::dependency::Outcome::Satisfied;
-        match self.dependencies_any {
-            true => self.dependencies.iter().any(|state| state.outcome == Satisfied),
-            false => self.dependencies.iter().all(|state| state.outcome == Satisfied),
-        }
-    }
-
-    /// Whether its conditions can never hold any more.
-    pub fn dependencies_hopeless(&self) -> bool {
-        use crate::dependency::Outcome::Never;
-        let never = |state: &DependencyState| state.outcome == Never;
-        match self.dependencies_any {
-            true => !self.dependencies.is_empty() && self.dependencies.iter().all(never),
-            false => self.dependencies.iter().any(never),
-        }
-    }
-
     /// Why it waits, as squeue shows it at `now`.
     pub fn shown_reason(&self, now: UtcMicros) -> Reason {
         if self.state != JobState::Pending {

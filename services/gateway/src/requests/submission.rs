@@ -2,7 +2,7 @@ use daybook_model::Cluster;
 use daybook_model::fit::{Impossible, could_ever_start};
 use daybook_schemas::api::{ApiError, ENVIRONMENT_BYTES_MAX, ErrorCode, JobSubmission, SCRIPT_BYTES_MAX};
 use daybook_schemas::events::JobSubmitted;
-use daybook_schemas::job::{Dependency, DependencyKind, JobSpec, JobUser, ResourceRequest, TimeLimit};
+use daybook_schemas::job::{Dependency, JobSpec, JobUser, ResourceRequest, TimeLimit};
 use daybook_schemas::node::PartitionState;
 use daybook_schemas::{BlobHash, JobId};
 
@@ -238,20 +238,12 @@ fn check_limits(cluster: &Cluster, partition: &str, asked: &JobSubmission) -> Re
     Ok(())
 }
 
-pub(super) fn aftercorr_refused() -> ApiError {
-    ApiError::new(ErrorCode::NotSupported, "Job dependency problem")
-        .detail("aftercorr is not supported by daybook yet")
-}
-
 /// `own`: the ids that the job gets. One that waits for itself would wait for ever.
 fn check_dependencies(asked: &JobSubmission, own: std::ops::Range<u32>) -> Result<(), ApiError> {
     let Some(dependencies) = &asked.dependencies else { return Ok(()) };
     if dependencies.conditions.len() > CONDITIONS_MAX {
         return Err(ApiError::new(ErrorCode::InvalidDependency, "Job dependency problem")
             .detail(format!("more than {CONDITIONS_MAX} conditions")));
-    }
-    if dependencies.conditions.iter().any(|condition| condition.kind == DependencyKind::AfterCorr) {
-        return Err(aftercorr_refused());
     }
     let names_itself = |condition: &Dependency| condition.job.is_some_and(|job| own.contains(&job.0));
     if dependencies.conditions.iter().any(names_itself) {

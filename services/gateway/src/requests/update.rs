@@ -1,6 +1,6 @@
 use daybook_model::{Cluster, Job};
 use daybook_schemas::api::{ApiError, ErrorCode, JobSelector, JobUpdateRequest, Peer, TargetOutcome};
-use daybook_schemas::job::{DependencyKind, JobState, TimeLimit};
+use daybook_schemas::job::{JobState, TimeLimit};
 
 use super::submission::{check_fits, check_partition};
 use super::{Decided, Decision, invalid_job};
@@ -70,9 +70,6 @@ impl Update {
         for condition in conditions {
             if condition.job == Some(job.id) {
                 return Err(ApiError::new(ErrorCode::InvalidDependency, "Job dependency problem"));
-            }
-            if condition.kind == DependencyKind::AfterCorr {
-                return Err(super::submission::aftercorr_refused());
             }
         }
         if let Some(request) = &change.request {

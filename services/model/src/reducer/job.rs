@@ -14,7 +14,7 @@ use super::run::{Ending, finish, put_back};
 use crate::SIGNALS_MAX;
 use crate::array::ArrayState;
 use crate::cluster::Cluster;
-use crate::dependency::{DependencyState, Outcome};
+use crate::dependency::DependencyState;
 use crate::job::{Hold, Job};
 
 /// The priority of the first job; each later one has less, so that equal jobs start in order of submission.
@@ -85,10 +85,7 @@ fn priority(id: JobId, nice: i32) -> u32 {
 
 fn open_conditions(dependencies: Option<&Dependencies>) -> Vec<DependencyState> {
     let conditions = dependencies.map_or(&[][..], |dependencies| &dependencies.conditions);
-    conditions
-        .iter()
-        .map(|condition| DependencyState { condition: condition.clone(), outcome: Outcome::Open })
-        .collect()
+    conditions.iter().cloned().map(DependencyState::open).collect()
 }
 
 pub(super) fn updated(cluster: &mut Cluster, data: &JobUpdated) {

@@ -8,6 +8,7 @@ use daybook_schemas::{Event, JobId, Mebibytes, NodeName, RunId, UtcMicros};
 
 use crate::REQUEUE_DELAY_SECONDS;
 use crate::cluster::Cluster;
+use crate::dependency::Outcome;
 use crate::job::{Hold, Job};
 use crate::run::{Run, RunEnd};
 
@@ -112,15 +113,11 @@ fn split_task(cluster: &mut Cluster, id: JobId, task: ArrayTaskId) -> bool {
         if !remaining.is_empty() {
             return false;
         }
-        cluster.change_job(id, |job| {
-            job.tasks_waiting = None;
-            job.task = Some(task);
-            // It says who cancelled other tasks of the array.
-            job.cancelled_by = None;
-        });
+        cluster.change_job(id, |job| job.become_task(task, Outcome::Satisfied));
         return true;
     }
-    let split = Job { id, task: Some(task), tasks_waiting: None, cancelled_by: None, ..Job::clone(&record) };
+    let mut split = Job { id, ..Job::clone(&record) };
+    split.become_task(task, Outcome::Satisfied);
     cluster.change_array(task.array_job, |array| array.records += 1);
     cluster.add_job(split);
     super::job::keep_tasks_waiting(cluster, task.array_job, remaining);

@@ -139,6 +139,7 @@ impl History {
                 DependencyKind::AfterAny,
                 DependencyKind::AfterOk,
                 DependencyKind::AfterNotOk,
+                DependencyKind::AfterCorr,
                 DependencyKind::Singleton,
             ];
             let kind = kinds[usize::from(a) % kinds.len()];

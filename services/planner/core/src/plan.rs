@@ -235,7 +235,8 @@ impl<'a> Planning<'a, '_> {
         }
         let seconds = self.window(job);
         let is_closed = self.is_closed(kind.field);
-        let mut tasks = job.tasks_waiting.iter().flat_map(|tasks| tasks.iter());
+        let startable = job.tasks_startable();
+        let mut tasks = startable.iter().flat_map(|tasks| tasks.iter());
         while !is_closed
             && self.kinds.get(number).refused.is_none()
             && !self.kinds.get(number).is_blocked(seconds)

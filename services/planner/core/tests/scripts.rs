@@ -30,6 +30,7 @@ scripts! {
     priority_replaces_only_what_was_recorded,
     promises_keep_numbers_not_names,
     several_protected_starts,
+    tasks_follow_their_counterparts,
     several_nodes_as_slurm_distributes,
     sockets_and_threads,
     the_shortest_expected_run_goes_first_behind_a_promise,

@@ -190,7 +190,11 @@ impl Script {
         spec.hold = options.get("hold").is_some();
         spec.kill_on_invalid_dependency = options.get("kill").is_some();
         if let Some((kind, other)) = options.get("after").and_then(|after| after.split_once(':')) {
-            let kind = if kind == "ok" { DependencyKind::AfterOk } else { DependencyKind::AfterAny };
+            let kind = match kind {
+                "ok" => DependencyKind::AfterOk,
+                "corr" => DependencyKind::AfterCorr,
+                _ => DependencyKind::AfterAny,
+            };
             let job = Some(JobId(other.parse().unwrap()));
             let condition = Dependency { kind, job, task: None, delay_minutes: 0 };
             spec.dependencies = Some(Dependencies { conditions: vec![condition], any: false });
