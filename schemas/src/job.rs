@@ -99,6 +99,27 @@ pub struct ResourceRequest {
     pub features: Vec<String>,
 }
 
+impl Default for ResourceRequest {
+    /// One task of one CPU, said by nobody.
+    fn default() -> ResourceRequest {
+        ResourceRequest {
+            nodes_min: 1,
+            nodes_max: None,
+            tasks: 1,
+            tasks_given: false,
+            cpus_per_task: 1,
+            cpus_per_task_given: false,
+            tasks_per_node: None,
+            memory: None,
+            gpus: Vec::new(),
+            exclusive: false,
+            nodes_required: Vec::new(),
+            nodes_excluded: Vec::new(),
+            features: Vec::new(),
+        }
+    }
+}
+
 /// When a dependency is satisfied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

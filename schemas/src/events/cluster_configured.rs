@@ -7,7 +7,7 @@ use crate::units::BlobHash;
 /// The configuration in force from here on.
 ///
 /// Nodes and partitions that are no longer named are gone; nodes keep their state and their runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterConfigured {
     /// `ClusterName`.
     pub cluster_name: String,

@@ -35,24 +35,6 @@ pub fn full_request() -> ResourceRequest {
     }
 }
 
-fn plain_request() -> ResourceRequest {
-    ResourceRequest {
-        nodes_min: 1,
-        nodes_max: None,
-        tasks: 1,
-        tasks_given: false,
-        cpus_per_task: 1,
-        cpus_per_task_given: false,
-        tasks_per_node: None,
-        memory: None,
-        gpus: Vec::new(),
-        exclusive: false,
-        nodes_required: Vec::new(),
-        nodes_excluded: Vec::new(),
-        features: Vec::new(),
-    }
-}
-
 pub fn full_dependencies() -> Dependencies {
     Dependencies {
         conditions: vec![
@@ -121,7 +103,7 @@ fn plain_spec() -> JobSpec {
         account: None,
         partition: "main".to_string(),
         qos: None,
-        request: plain_request(),
+        request: ResourceRequest::default(),
         time_limit: None,
         begin: None,
         dependencies: None,
