@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::grammar::index_set::IndexSet;
 use crate::job::TimeLimit;
 use crate::units::{GpuUuid, Mebibytes, NodeName, Seconds};
 
@@ -18,13 +19,27 @@ pub struct GpuDevice {
     /// Its device file; absent where neither `gres.conf` nor the driver names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// The cores of its node that it is bound to (`Cores`), by index; empty: none named, all are equally close.
+    #[serde(default, skip_serializing_if = "IndexSet::is_empty")]
+    pub cores: IndexSet,
+    /// How well it is connected to each GPU of its node, by index (`Links`): the number of links, 0 for itself. Empty:
+    /// unknown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<u32>,
 }
 
 impl GpuDevice {
     /// A GPU without a device file, with the identity that is made of its node's name where no driver gives one.
     pub fn new(node: &str, index: u32, gpu_type: &str) -> GpuDevice {
         let uuid = GpuUuid::from(format!("{node}/gpu{index}"));
-        GpuDevice { index, uuid, gpu_type: gpu_type.to_string(), file: None }
+        GpuDevice {
+            index,
+            uuid,
+            gpu_type: gpu_type.to_string(),
+            file: None,
+            cores: IndexSet::new(),
+            links: Vec::new(),
+        }
     }
 }
 
@@ -237,6 +252,9 @@ pub struct ClusterParameters {
     pub backfill_reservations: u32,
     /// The most jobs that one planning cycle looks at.
     pub planner_jobs_max: u32,
+    /// `max_switch_wait`: for how long a job may wait for few switches.
+    #[serde(default = "default_switch_wait", skip_serializing_if = "is_default_switch_wait")]
+    pub switch_wait_max: Seconds,
     /// `SchedulerType=sched/builtin`: a blocked job blocks everybody behind it in its partition.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict_order: bool,
@@ -263,10 +281,20 @@ impl Default for ClusterParameters {
             over_time_limit_minutes: 0,
             backfill_reservations: 1,
             planner_jobs_max: 10_000,
+            switch_wait_max: default_switch_wait(),
             strict_order: false,
             backfill_by_expected_time: false,
         }
     }
+}
+
+/// Slurm's `max_switch_wait` where nobody says.
+fn default_switch_wait() -> Seconds {
+    Seconds(300)
+}
+
+fn is_default_switch_wait(wait: &Seconds) -> bool {
+    *wait == default_switch_wait()
 }
 
 /// Slurm's `SlurmdTimeout` where nobody says.

@@ -5,9 +5,9 @@ use daybook_schemas::events::{
 };
 use daybook_schemas::job::{
     ArrayRequest, Dependencies, Dependency, DependencyKind, GpuRequest, GpuScope, JobSpec, JobState, JobUser,
-    MemoryRequest, OpenMode, Reason, ResourceRequest, TimeLimit,
+    MemoryRequest, OpenMode, Reason, ResourceRequest, SwitchRequest, TimeLimit,
 };
-use daybook_schemas::{BlobHash, Body, JobId, Mebibytes, NodeName, Subject};
+use daybook_schemas::{BlobHash, Body, JobId, Mebibytes, NodeName, Seconds, Subject};
 
 use super::instant;
 
@@ -29,6 +29,8 @@ pub fn full_request() -> ResourceRequest {
         memory: Some(MemoryRequest::PerNode(Mebibytes(4_096))),
         gpus: vec![GpuRequest { scope: GpuScope::Node, gpu_type: Some("a100".to_string()), count: 2 }],
         exclusive: true,
+        contiguous: true,
+        switches: Some(SwitchRequest { count: 1, wait: Some(Seconds(600)) }),
         nodes_required: vec![NodeName::from("gpu01")],
         nodes_excluded: vec![NodeName::from("gpu02")],
         features: vec!["avx512".to_string()],
