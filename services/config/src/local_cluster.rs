@@ -1,6 +1,7 @@
 //! The cluster that a machine is by itself: one node, one partition.
 
 use daybook_schemas::NodeName;
+use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::node::{GpuDevice, NodeDefinition, PartitionDefinition};
 
 use crate::machine::{FoundGpu, Machine, short};
@@ -52,6 +53,8 @@ fn device(index: u32, gpu: FoundGpu) -> GpuDevice {
         uuid: gpu.uuid.as_str().into(),
         gpu_type: gpu.gpu_type,
         file: gpu.file.map(|file| file.to_string_lossy().into_owned()),
+        cores: IndexSet::new(),
+        links: Vec::new(),
     }
 }
 

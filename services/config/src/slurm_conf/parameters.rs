@@ -259,6 +259,10 @@ fn scheduler_parameters(conf: &SlurmConf, cluster: &mut ClusterParameters, findi
             if let Some(jobs) = values::number32(&option, 1, BACKFILL_RESERVATIONS_MAX, findings) {
                 cluster.backfill_reservations = jobs;
             }
+        } else if name.eq_ignore_ascii_case("max_switch_wait") {
+            if let Some(seconds) = values::number32(&option, 0, u32::MAX, findings) {
+                cluster.switch_wait_max = Seconds(seconds.into());
+            }
         } else if let Some(jobs) = values::number32(&option, 1, PLANNER_JOBS_MAX_MAX, findings) {
             cluster.planner_jobs_max = jobs;
         }
