@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::grammar::index_set::IndexSet;
-use crate::units::{BlobHash, JobId, Mebibytes, UtcMicros};
+use crate::units::{BlobHash, JobId, Mebibytes, Seconds, UtcMicros};
 
 /// The Unix identity that a job runs under.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,6 +58,24 @@ pub struct GpuRequest {
     pub count: u32,
 }
 
+/// A wish for few switches (`--switches=COUNT[@TIME]`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct SwitchRequest {
+    /// The most leaf switches, at least 1.
+    pub count: u32,
+    /// How long it waits for that from when it could have started; absent: as long as the cluster allows
+    /// (`max_switch_wait`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Seconds>,
+}
+
+impl SwitchRequest {
+    /// How long it waits where the cluster allows at most `most`.
+    pub fn wait_within(&self, most: Seconds) -> Seconds {
+        self.wait.map_or(most, |wait| wait.min(most))
+    }
+}
+
 /// What a job needs to start. Equal requests are interchangeable for the planner.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct ResourceRequest {
@@ -88,6 +106,12 @@ pub struct ResourceRequest {
     /// `--exclusive`: whole nodes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exclusive: bool,
+    /// `--contiguous`: the nodes are neighbours in the order of the configuration.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub contiguous: bool,
+    /// `--switches`: the most leaf switches that its nodes are on, for as long as it waits for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switches: Option<SwitchRequest>,
     /// `-w`: these nodes, all of them, sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes_required: Vec<crate::NodeName>,
@@ -97,6 +121,29 @@ pub struct ResourceRequest {
     /// `-C`: features that each node must have (joined by `&`), sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
+}
+
+impl Default for ResourceRequest {
+    /// One task of one CPU, said by nobody.
+    fn default() -> ResourceRequest {
+        ResourceRequest {
+            nodes_min: 1,
+            nodes_max: None,
+            tasks: 1,
+            tasks_given: false,
+            cpus_per_task: 1,
+            cpus_per_task_given: false,
+            tasks_per_node: None,
+            memory: None,
+            gpus: Vec::new(),
+            exclusive: false,
+            contiguous: false,
+            switches: None,
+            nodes_required: Vec::new(),
+            nodes_excluded: Vec::new(),
+            features: Vec::new(),
+        }
+    }
 }
 
 /// When a dependency is satisfied.

@@ -25,6 +25,7 @@ pub mod json_schema;
 pub mod node;
 pub mod orders;
 pub mod run;
+pub mod topology;
 pub mod units;
 
 pub use envelope::{Actor, Authentication, Commit, Draft, Event, EventId, Stream, Subject};

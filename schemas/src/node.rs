@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::grammar::index_set::IndexSet;
 use crate::job::TimeLimit;
 use crate::units::{GpuUuid, Mebibytes, NodeName, Seconds};
 
@@ -18,6 +19,28 @@ pub struct GpuDevice {
     /// Its device file; absent where neither `gres.conf` nor the driver names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// The cores of its node that it is bound to (`Cores`), by index; empty: none named, all are equally close.
+    #[serde(default, skip_serializing_if = "IndexSet::is_empty")]
+    pub cores: IndexSet,
+    /// How well it is connected to each GPU of its node, by index (`Links`): the number of links, 0 for itself. Empty:
+    /// unknown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<u32>,
+}
+
+impl GpuDevice {
+    /// A GPU without a device file, with the identity that is made of its node's name where no driver gives one.
+    pub fn new(node: &str, index: u32, gpu_type: &str) -> GpuDevice {
+        let uuid = GpuUuid::from(format!("{node}/gpu{index}"));
+        GpuDevice {
+            index,
+            uuid,
+            gpu_type: gpu_type.to_string(),
+            file: None,
+            cores: IndexSet::new(),
+            links: Vec::new(),
+        }
+    }
 }
 
 /// A node as configured.
@@ -57,6 +80,30 @@ pub struct NodeDefinition {
     /// The state at the start by `State=`: down or drain with a reason; absent: decided by registration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial: Option<InitialNodeState>,
+}
+
+impl NodeDefinition {
+    /// A node of one socket on the machine of its own name, without GPUs and features.
+    pub fn new(name: &str, cpus: u32, memory: Mebibytes) -> NodeDefinition {
+        NodeDefinition {
+            name: NodeName::from(name),
+            hostname: name.to_string(),
+            address: name.to_string(),
+            cpus,
+            boards: 1,
+            sockets: 1,
+            cores_per_socket: cpus,
+            threads_per_core: 1,
+            memory,
+            tmp_disk: Mebibytes(0),
+            weight: 1,
+            features: Vec::new(),
+            gpus: Vec::new(),
+            gres: String::new(),
+            simulated: false,
+            initial: None,
+        }
+    }
 }
 
 /// `State=DOWN` or `State=DRAIN` of a `NodeName` line.
@@ -147,6 +194,33 @@ pub struct PartitionDefinition {
     pub default_memory: Option<crate::job::MemoryRequest>,
 }
 
+impl PartitionDefinition {
+    /// A partition that is up, open to everybody and without limits.
+    pub fn new(name: &str, nodes: Vec<NodeName>) -> PartitionDefinition {
+        let names: Vec<&str> = nodes.iter().map(NodeName::as_str).collect();
+        PartitionDefinition {
+            name: name.to_string(),
+            nodes_text: names.join(","),
+            nodes,
+            default: false,
+            state: PartitionState::Up,
+            max_time: TimeLimit::Unlimited,
+            default_time: None,
+            min_nodes: 0,
+            max_nodes: None,
+            priority_tier: 1,
+            priority_job_factor: 1,
+            allow_accounts: None,
+            deny_accounts: Vec::new(),
+            allow_groups: None,
+            root_only: false,
+            hidden: false,
+            exclusive: false,
+            default_memory: None,
+        }
+    }
+}
+
 /// Cluster-wide parameters that decisions depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterParameters {
@@ -178,6 +252,9 @@ pub struct ClusterParameters {
     pub backfill_reservations: u32,
     /// The most jobs that one planning cycle looks at.
     pub planner_jobs_max: u32,
+    /// `max_switch_wait`: for how long a job may wait for few switches.
+    #[serde(default = "default_switch_wait", skip_serializing_if = "is_default_switch_wait")]
+    pub switch_wait_max: Seconds,
     /// `SchedulerType=sched/builtin`: a blocked job blocks everybody behind it in its partition.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict_order: bool,
@@ -185,6 +262,39 @@ pub struct ClusterParameters {
     /// `[planner]`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub backfill_by_expected_time: bool,
+}
+
+impl Default for ClusterParameters {
+    /// What holds where `slurm.conf` says nothing.
+    fn default() -> ClusterParameters {
+        ClusterParameters {
+            kill_wait: Seconds(30),
+            min_job_age: Seconds(300),
+            max_array_size: 1001,
+            max_job_count: 10_000,
+            first_job_id: 1,
+            default_memory: None,
+            memory_is_consumed: true,
+            enforce_partition_limits: false,
+            job_requeue: true,
+            node_timeout: default_node_timeout(),
+            over_time_limit_minutes: 0,
+            backfill_reservations: 1,
+            planner_jobs_max: 10_000,
+            switch_wait_max: default_switch_wait(),
+            strict_order: false,
+            backfill_by_expected_time: false,
+        }
+    }
+}
+
+/// Slurm's `max_switch_wait` where nobody says.
+fn default_switch_wait() -> Seconds {
+    Seconds(300)
+}
+
+fn is_default_switch_wait(wait: &Seconds) -> bool {
+    *wait == default_switch_wait()
 }
 
 /// Slurm's `SlurmdTimeout` where nobody says.

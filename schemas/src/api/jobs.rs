@@ -344,6 +344,7 @@ pub enum JobColumn {
     ExitCode,
     SubmitHost,
     Contiguous,
+    Switches,
 }
 
 /// `POST /v1/jobs/query`: a table with just the columns asked for (what squeue needs, fast for large queues).

@@ -2,12 +2,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::node::{ClusterParameters, NodeDefinition, PartitionDefinition};
+use crate::topology::Topology;
 use crate::units::BlobHash;
 
 /// The configuration in force from here on.
 ///
 /// Nodes and partitions that are no longer named are gone; nodes keep their state and their runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterConfigured {
     /// `ClusterName`.
     pub cluster_name: String,
@@ -21,6 +22,9 @@ pub struct ClusterConfigured {
     pub parameters: ClusterParameters,
     /// Users besides root and the daemon's own who are administrators (`SlurmUser`).
     pub administrators: Vec<u32>,
+    /// How the nodes are connected (`topology.conf`); absent: all are equally close.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology: Option<Topology>,
     /// The files it was read from; none: the machine was described by the daemon itself.
     pub sources: Vec<ConfigurationSource>,
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use daybook_schemas::grammar::hostlist;
+use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::node::GpuDevice;
 use daybook_schemas::{GpuUuid, NodeName};
 
@@ -22,6 +23,9 @@ struct Candidate {
     file: Option<String>,
     /// The driver's, where it knows the device.
     uuid: Option<String>,
+    /// `Cores` and `Links` of its line.
+    cores: Option<(IndexSet, Place)>,
+    links: Option<(Vec<u32>, Place)>,
 }
 
 /// Gives every node its GPUs, and reports where `Gres=`, `gres.conf` and the machine disagree.
@@ -128,7 +132,10 @@ impl<'a> Assignment<'a> {
             let place = first.place.clone();
             let candidates = self.candidates(node, &lines, here, findings);
             return match fit(&node.gres, &candidates) {
-                Some(fitting) => devices(name, fitting),
+                Some(fitting) => {
+                    check_closeness(node, &fitting, findings);
+                    devices(name, fitting)
+                }
                 None => self.disagree(node, &place, &describe(&candidates)),
             };
         }
@@ -176,10 +183,10 @@ impl<'a> Assignment<'a> {
                     findings.error(&line.place, what, "keep one of them");
                 }
                 let uuid = if here { self.check_device(node, line, file) } else { None };
-                candidates.push(Candidate { kind: line.kind.clone(), file: Some(file.clone()), uuid });
+                candidates.push(Candidate { file: Some(file.clone()), uuid, ..Candidate::of(line) });
             }
             if line.files.is_empty() {
-                let one = Candidate { kind: line.kind.clone(), file: None, uuid: None };
+                let one = Candidate::of(line);
                 candidates.extend((0..line.count).map(|_| one.clone()));
             }
         }
@@ -273,11 +280,19 @@ impl<'a> Assignment<'a> {
 }
 
 impl Candidate {
+    /// A GPU of a line, without a device.
+    fn of(line: &GpuLine) -> Candidate {
+        let (cores, links) = (line.cores.clone(), line.links.clone());
+        Candidate { kind: line.kind.clone(), file: None, uuid: None, cores, links }
+    }
+
     fn found(gpu: &FoundGpu) -> Candidate {
         Candidate {
             kind: gpu.gpu_type.clone(),
             file: gpu.file.as_ref().map(|file| file.to_string_lossy().into_owned()),
             uuid: Some(gpu.uuid.clone()),
+            cores: None,
+            links: None,
         }
     }
 
@@ -287,9 +302,38 @@ impl Candidate {
     }
 }
 
+/// Cores that the node has, and as many links as it has GPUs.
+fn check_closeness(node: &Node, gpus: &[Candidate], findings: &mut Findings) {
+    let definition = &node.definition;
+    let name = &definition.name;
+    let cores = definition.sockets.saturating_mul(definition.cores_per_socket).min(definition.cpus).max(1);
+    for (index, gpu) in gpus.iter().enumerate() {
+        if let Some((named, place)) = &gpu.cores
+            && named.last().is_some_and(|last| last >= cores)
+        {
+            let what = format!("Cores={named}: {name} has {cores} cores");
+            let remedy = format!("cores are counted from 0 to {}, over all sockets, not threads", cores - 1);
+            findings.error(place, what, remedy);
+        }
+        if let Some((links, place)) = &gpu.links
+            && (links.len() != gpus.len() || links[index] != 0)
+        {
+            let what = format!("the links of GPU {index} of {name} do not fit its {} GPUs", gpus.len());
+            let remedy = format!("give {} numbers, -1 for GPU {index} itself", gpus.len());
+            findings.error(place, what, remedy);
+        }
+    }
+}
+
 /// What `Gres=` declares, without devices.
 fn declared(gres: &[GresEntry]) -> Vec<Candidate> {
-    let one = |entry: &GresEntry| Candidate { kind: entry.kind.clone(), file: None, uuid: None };
+    let one = |entry: &GresEntry| Candidate {
+        kind: entry.kind.clone(),
+        file: None,
+        uuid: None,
+        cores: None,
+        links: None,
+    };
     gres.iter().flat_map(|entry| (0..entry.count).map(move |_| one(entry))).collect()
 }
 
@@ -356,6 +400,8 @@ fn devices(node: &NodeName, candidates: Vec<Candidate>) -> Vec<GpuDevice> {
         },
         gpu_type: candidate.kind,
         file: candidate.file,
+        cores: candidate.cores.map(|(cores, _)| cores).unwrap_or_default(),
+        links: candidate.links.map(|(links, _)| links).unwrap_or_default(),
     };
     (0u32..).zip(candidates).map(device).collect()
 }

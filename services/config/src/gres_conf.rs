@@ -1,6 +1,7 @@
 //! `gres.conf`: which device files are GPUs of which nodes.
 
 use daybook_schemas::grammar::hostlist;
+use daybook_schemas::grammar::index_set::IndexSet;
 
 use crate::diagnostic::{Findings, Place, did_you_mean};
 use crate::files::Files;
@@ -15,14 +16,14 @@ pub(crate) const GRES_CONF: &str = "gres.conf";
 /// Keys of `gres.conf`, in alphabetical order.
 pub(crate) const KEYS: &[Key] = &[
     supported("AutoDetect", "nvml: GPUs of this machine are found through the driver; off"),
-    no_effect("Cores", "placement of GPUs by core"),
+    supported("Cores", "cores that the GPUs are bound to, by index, such as 0-15"),
     supported("Count", "how many, where no File is given; 1"),
-    no_effect("CPUs", "placement of GPUs by core"),
+    supported("CPUs", "the same as Cores"),
     supported("File", "device files, such as /dev/nvidia[0-3]"),
     no_effect_unless("Flags", &["nvidia_gpu_env", "countonly"], "other environments of GPU jobs"),
     no_effect("Ignore", "leaving detected GPUs out"),
-    no_effect("Link", "placement of GPUs by their links"),
-    no_effect("Links", "placement of GPUs by their links"),
+    supported("Link", "the same as Links"),
+    supported("Links", "links to each GPU of the node, by index, -1 for itself: -1,16,16,16"),
     no_effect("MultipleFiles", "several device files of one GPU slice"),
     supported("Name", "gpu; others have no effect"),
     supported("NodeName", "nodes that the line is for; all that declare GPUs"),
@@ -40,6 +41,10 @@ pub(crate) struct GpuLine {
     pub files: Vec<String>,
     /// How many GPUs.
     pub count: u64,
+    /// `Cores`, with its place.
+    pub cores: Option<(IndexSet, Place)>,
+    /// `Links`, 0 for the GPU itself, with its place.
+    pub links: Option<(Vec<u32>, Place)>,
     pub place: Place,
 }
 
@@ -164,7 +169,49 @@ fn gpu_line<'a>(
         findings.error(&pair.place, what, "remove Count, or correct File");
         return None;
     }
-    Some(GpuLine { nodes, kind, files, count, place: place.clone() })
+    let cores = match get("Cores").or(get("CPUs")) {
+        None => None,
+        Some(pair) => cores(pair, findings).map(|cores| (cores, pair.place.clone())),
+    };
+    let links = match get("Links").or(get("Link")) {
+        None => None,
+        Some(pair) if count != 1 => {
+            let what = format!("{} stands on a line of {count} GPUs", pair.text());
+            findings.error(&pair.place, what, "write a line for each GPU: its links are its own");
+            None
+        }
+        Some(pair) => links(pair, findings).map(|links| (links, pair.place.clone())),
+    };
+    Some(GpuLine { nodes, kind, files, count, cores, links, place: place.clone() })
+}
+
+/// `0-15,32-47`.
+fn cores(pair: &Pair, findings: &mut Findings) -> Option<IndexSet> {
+    match pair.value.parse::<IndexSet>() {
+        Ok(cores) if !cores.is_empty() => Some(cores),
+        _ => {
+            let what = format!("{} is no list of cores", pair.text());
+            findings.error(&pair.place, what, "expected indices from 0, such as 0-15,32-47");
+            None
+        }
+    }
+}
+
+/// `-1,16,16`: links to each GPU in order of index. Where -1 stands is checked when the GPU has its index.
+fn links(pair: &Pair, findings: &mut Findings) -> Option<Vec<u32>> {
+    let words: Vec<&str> = pair.value.split(',').map(str::trim).collect();
+    let number = |word: &&str| if *word == "-1" { Some(0) } else { word.parse().ok() };
+    let links: Option<Vec<u32>> = words.iter().map(number).collect();
+    let one_is_itself = words.iter().filter(|word| **word == "-1").count() == 1;
+    match links.filter(|links| one_is_itself && links.len() <= GPUS_MAX as usize) {
+        Some(links) => Some(links),
+        None => {
+            let what = format!("{} is no list of links", pair.text());
+            let remedy = "expected a number of links for each GPU of the node, and -1 for this one: -1,16,16";
+            findings.error(&pair.place, what, remedy);
+            None
+        }
+    }
 }
 
 /// `/dev/nvidia[0-3],/dev/x` as paths; brackets only behind the last `/`. `None` where it is no such list.

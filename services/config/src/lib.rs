@@ -1,4 +1,4 @@
-//! The configuration of a cluster: `slurm.conf`, `gres.conf` and `daybook.toml`, read and checked.
+//! The configuration of a cluster: `slurm.conf`, `gres.conf`, `topology.conf` and `daybook.toml`, read and checked.
 //!
 //! [`load`] reads a directory and gives the `cluster.configured` event, the daemon's own settings, and every
 //! fault with its place and its remedy. A setting that Slurm knows and Daybook does not support is a warning;
@@ -23,6 +23,7 @@ mod manual;
 mod public_nkey;
 mod settings;
 mod slurm_conf;
+mod topology_conf;
 mod values;
 
 use std::collections::BTreeMap;
@@ -33,6 +34,7 @@ use daybook_schemas::canonical::{self, CanonicalError};
 use daybook_schemas::events::ClusterConfigured;
 use daybook_schemas::grammar::hostlist;
 use daybook_schemas::node::{ClusterParameters, NodeDefinition, PartitionDefinition};
+use daybook_schemas::topology::Topology;
 use serde::Serialize;
 
 pub use diagnostic::{Diagnostic, Severity};
@@ -48,6 +50,7 @@ use machine::is_here;
 use slurm_conf::nodes::Node;
 use slurm_conf::parameters::{self, Parameters};
 use slurm_conf::{SLURM_CONF, SlurmConf, node_state, nodes, partitions};
+use topology_conf::TOPOLOGY_CONF;
 
 /// A configuration that can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,15 +73,14 @@ pub struct Loaded {
 }
 
 /// Other files of Slurm that a directory may hold, and what they would be for.
-const OTHER_FILES: [(&str, &str); 8] = [
+const OTHER_FILES: [(&str, &str); 7] = [
     ("acct_gather.conf", "sampling by Slurm's plugins"),
     ("burst_buffer.conf", "burst buffers"),
     ("cgroup.conf", "confining jobs by cgroups"),
     ("job_container.conf", "private temporary directories of jobs"),
     ("oci.conf", "OCI containers"),
     ("plugstack.conf", "SPANK plugins"),
-    ("topology.conf", "placement by network topology"),
-    ("topology.yaml", "placement by network topology"),
+    ("topology.yaml", "several topologies in one cluster"),
 ];
 
 /// Reads the configuration in a directory, for this machine. Reads files and nothing else; never fails: what is
@@ -107,6 +109,7 @@ struct Described {
     cluster_name: String,
     nodes: Vec<NodeDefinition>,
     partitions: Vec<PartitionDefinition>,
+    topology: Option<Topology>,
     parameters: ClusterParameters,
     administrators: Vec<u32>,
     daemon: DaemonSettings,
@@ -136,11 +139,13 @@ fn describe(files: &mut Files, machine: &dyn Machine, findings: &mut Findings) -
     gpus::assign(&mut nodes, gres.as_ref(), machine, findings);
     let named = partitions::Named::new(&nodes, &conf.node_sets, findings);
     let partitions = partitions::partitions(&conf.partitions, &named, parameters.whole_nodes, findings);
+    let topology = topology_conf::read(files, &conf, &named, findings);
     let daemon = daemon_settings(&toml, parameters.spool_dir.as_ref(), &nodes, machine, findings);
     Some(Described {
         cluster_name: parameters.cluster_name,
         nodes: nodes.into_iter().map(|node| node.definition).collect(),
         partitions,
+        topology,
         parameters: with_planner(parameters.cluster, &toml),
         administrators: parameters.administrators,
         daemon,
@@ -153,6 +158,11 @@ fn from_machine(files: &mut Files, machine: &dyn Machine, findings: &mut Finding
         let remedy = "the GPUs that the driver finds are used; write a slurm.conf to declare others";
         findings.warning(&Place::file(GRES_CONF), "gres.conf is not read without a slurm.conf", remedy);
     }
+    if files.has(TOPOLOGY_CONF) {
+        let remedy = "one node has no network; write a slurm.conf to describe several";
+        let what = "topology.conf is not read without a slurm.conf";
+        findings.warning(&Place::file(TOPOLOGY_CONF), what, remedy);
+    }
     let toml = daybook_toml::read(files, findings);
     let place = Place::file(SLURM_CONF);
     let definition = local_cluster::node(machine);
@@ -164,6 +174,7 @@ fn from_machine(files: &mut Files, machine: &dyn Machine, findings: &mut Finding
         cluster_name: parameters::CLUSTER_NAME.to_string(),
         partitions: nodes.iter().map(|node| local_cluster::partition(&node.name)).collect(),
         nodes,
+        topology: None,
         parameters: with_planner(parameters::defaults(), &toml),
         administrators: Vec::new(),
         daemon,
@@ -290,6 +301,7 @@ impl Described {
             partitions: self.partitions,
             parameters: self.parameters,
             administrators: self.administrators,
+            topology: self.topology,
             sources: files.into_sources(),
         };
         match config_hash(&cluster) {
@@ -313,6 +325,8 @@ pub fn config_hash(cluster: &ClusterConfigured) -> Result<String, CanonicalError
         partitions: &'a [PartitionDefinition],
         parameters: &'a ClusterParameters,
         administrators: &'a [u32],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        topology: Option<&'a Topology>,
     }
     canonical::hash(&Meaning {
         cluster_name: &cluster.cluster_name,
@@ -320,5 +334,6 @@ pub fn config_hash(cluster: &ClusterConfigured) -> Result<String, CanonicalError
         partitions: &cluster.partitions,
         parameters: &cluster.parameters,
         administrators: &cluster.administrators,
+        topology: cluster.topology.as_ref(),
     })
 }

@@ -1,8 +1,8 @@
 //! The cluster that a machine is by itself: one node, one partition.
 
 use daybook_schemas::NodeName;
-use daybook_schemas::job::TimeLimit;
-use daybook_schemas::node::{GpuDevice, NodeDefinition, PartitionDefinition, PartitionState};
+use daybook_schemas::grammar::index_set::IndexSet;
+use daybook_schemas::node::{GpuDevice, NodeDefinition, PartitionDefinition};
 
 use crate::machine::{FoundGpu, Machine, short};
 
@@ -37,26 +37,7 @@ pub(crate) fn node(machine: &dyn Machine) -> NodeDefinition {
 
 /// The partition of all jobs.
 pub(crate) fn partition(node: &NodeName) -> PartitionDefinition {
-    PartitionDefinition {
-        name: PARTITION.to_string(),
-        nodes: vec![node.clone()],
-        nodes_text: node.to_string(),
-        default: true,
-        state: PartitionState::Up,
-        max_time: TimeLimit::Unlimited,
-        default_time: None,
-        min_nodes: 0,
-        max_nodes: None,
-        priority_tier: 1,
-        priority_job_factor: 1,
-        allow_accounts: None,
-        deny_accounts: Vec::new(),
-        allow_groups: None,
-        root_only: false,
-        hidden: false,
-        exclusive: false,
-        default_memory: None,
-    }
+    PartitionDefinition { default: true, ..PartitionDefinition::new(PARTITION, vec![node.clone()]) }
 }
 
 /// The host name up to its first dot, with `-` for what a node's name cannot have.
@@ -72,6 +53,8 @@ fn device(index: u32, gpu: FoundGpu) -> GpuDevice {
         uuid: gpu.uuid.as_str().into(),
         gpu_type: gpu.gpu_type,
         file: gpu.file.map(|file| file.to_string_lossy().into_owned()),
+        cores: IndexSet::new(),
+        links: Vec::new(),
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::gres_conf;
 use crate::keys::{Key, Standing};
 use crate::slurm_conf::{nodes, parameter_keys, partitions};
+use crate::{gres_conf, topology_conf};
 
 /// The keys of a table by their standing, as Markdown.
 fn markdown(table: &[Key]) -> String {
@@ -41,6 +41,7 @@ fn with_tables(page: &str) -> String {
         ("nodes", nodes::KEYS),
         ("partitions", partitions::KEYS),
         ("gres.conf", gres_conf::KEYS),
+        ("topology.conf", topology_conf::KEYS),
     ] {
         let (begin, end) = (format!("<!-- table: {mark} -->\n"), format!("<!-- end: {mark} -->"));
         let start = page.find(&begin).expect("the table's first mark") + begin.len();

@@ -143,7 +143,8 @@ impl Loop {
             cycle.expects_otherwise(cluster).then(|| self.until_expectations(cluster, now)).flatten();
         let begin = cluster.delayed().iter().map(|(begin, _)| *begin).find(|begin| *begin > now);
         let begin = begin.map(|begin| Duration::from_micros(begin.0.abs_diff(now.0)));
-        Next::Wait([begin, expectations].into_iter().flatten().min())
+        let wake = cycle.wake.map(|wake| Duration::from_micros(wake.0.abs_diff(now.0)));
+        Next::Wait([begin, wake, expectations].into_iter().flatten().min())
     }
 
     /// How long until expected starts alone may be recorded again; `None`: they may now.

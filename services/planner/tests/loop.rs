@@ -13,10 +13,11 @@ use daybook_log::{Append, EventLog};
 use daybook_model::Cluster;
 use daybook_planner::replay::{Part, verify};
 use daybook_planner::{Planner, Policy, plan};
-use daybook_schemas::events::{Body, JobSubmitted, RunEnded, RunNodeReleased};
-use daybook_schemas::job::{JobSpec, JobState};
+use daybook_schemas::events::{Body, ClusterConfigured, JobSubmitted, RunEnded, RunNodeReleased};
+use daybook_schemas::job::{JobSpec, JobState, Reason, SwitchRequest};
 use daybook_schemas::run::{EndCause, ExitStatus};
-use daybook_schemas::{Actor, Commit, Draft, Event, EventId, JobId, RunId, Seq, Stream, Subject};
+use daybook_schemas::topology::{SwitchDefinition, Topology};
+use daybook_schemas::{Actor, Commit, Draft, Event, EventId, JobId, RunId, Seconds, Seq, Stream, Subject};
 use support::{DAWN, Simulation, configuration, job, node, parameters, partition};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -32,18 +33,18 @@ struct World {
 
 impl World {
     async fn new(cpus: u32) -> World {
+        let definition = node("n1", cpus, 16_000, &[]);
+        World::of(configuration(vec![definition], vec![partition("main", &["n1"])], parameters())).await
+    }
+
+    async fn of(configured: ClusterConfigured) -> World {
         let clock = Arc::new(ManualClock::at(DAWN));
         let log = MemoryLog::with_clock(clock.clone());
         let live = Live::start(log.clone(), Stream::State, Cluster::new());
         let mut world = World { log, live, clock, next_event: 0, next_job: 1 };
         let mut setup = Simulation::new();
-        let definition = node("n1", cpus, 16_000, &[]);
-        setup.configure(configuration(
-            vec![definition.clone()],
-            vec![partition("main", &["n1"])],
-            parameters(),
-        ));
-        setup.register(&definition);
+        setup.configure(configured.clone());
+        configured.nodes.iter().for_each(|definition| setup.register(definition));
         for commit in setup.commits {
             for event in commit.events {
                 world.say(commit.subject.clone(), event.body).await;
@@ -137,6 +138,33 @@ async fn a_begin_time_wakes_the_planner() {
     assert_eq!(world.log.end(Stream::State), before, "nothing is recorded before its time");
     world.clock.set(DAWN.plus_seconds(30));
     world.until("it runs", is_running(later)).await;
+    planner.stop().await;
+    world.assert_clean().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_wait_for_few_switches_wakes_the_planner() {
+    let nodes = vec![node("n1", 1, 1000, &[]), node("n2", 1, 1000, &[])];
+    let mut configured = configuration(nodes, vec![partition("main", &["n1", "n2"])], parameters());
+    let leaf = |name: &str, node: &str| SwitchDefinition {
+        name: name.to_string(),
+        nodes: vec![node.into()],
+        ..SwitchDefinition::default()
+    };
+    let switches = vec!["s1".to_string(), "s2".to_string()];
+    let top = SwitchDefinition { name: "top".to_string(), switches, ..SwitchDefinition::default() };
+    configured.topology = Some(Topology::Tree(vec![leaf("s1", "n1"), leaf("s2", "n2"), top]));
+    let mut world = World::of(configured).await;
+    let planner = world.planner();
+    let mut spec = job("choosy", "main", 10);
+    (spec.request.nodes_min, spec.request.nodes_max, spec.request.tasks) = (2, Some(2), 2);
+    spec.request.switches = Some(SwitchRequest { count: 1, wait: Some(Seconds(30)) });
+    let choosy = world.submit(spec).await;
+    let waits =
+        |cluster: &Cluster| cluster.jobs().get(&choosy).is_some_and(|job| job.reason == Reason::Resources);
+    world.until("it waits for one switch", waits).await;
+    world.clock.set(DAWN.plus_seconds(30));
+    world.until("it runs on two", is_running(choosy)).await;
     planner.stop().await;
     world.assert_clean().await;
 }

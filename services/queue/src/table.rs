@@ -269,7 +269,8 @@ fn cell<'a>(row: &Row<'a>, column: JobColumn) -> Cell<'a> {
         JobColumn::Exclusive => job.request.exclusive.into(),
         JobColumn::ExitCode => job.exit.to_string().into(),
         JobColumn::SubmitHost => text(&spec.submit_host),
-        JobColumn::Contiguous => false.into(),
+        JobColumn::Contiguous => job.request.contiguous.into(),
+        JobColumn::Switches => job.request.switches.map_or(0, |few| few.count).into(),
     }
 }
 

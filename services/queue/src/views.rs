@@ -226,12 +226,7 @@ fn allocated_memory(cluster: &Cluster, node: &Node) -> Mebibytes {
 
 fn allocated_gpus(node: &Node) -> Vec<GpuDevice> {
     let known = |index: u32| node.gpus().iter().find(|gpu| gpu.index == index).cloned();
-    let unknown = |index: u32| GpuDevice {
-        index,
-        uuid: GpuUuid::from(format!("{}/gpu{index}", node.definition.name)),
-        gpu_type: String::new(),
-        file: None,
-    };
+    let unknown = |index: u32| GpuDevice::new(node.definition.name.as_str(), index, "");
     node.gpus_allocated.iter().map(|index| known(index).unwrap_or_else(|| unknown(index))).collect()
 }
 

@@ -12,7 +12,7 @@ use daybook_schemas::job::{
     ResourceRequest, TimeLimit,
 };
 use daybook_schemas::node::{
-    ClusterParameters, GpuDevice, NodeDefinition, NodeUpdateState, PartitionDefinition, PartitionState,
+    ClusterParameters, GpuDevice, NodeDefinition, NodeUpdateState, PartitionDefinition,
 };
 use daybook_schemas::{JobId, Mebibytes, NodeName, Seconds, UtcMicros};
 
@@ -50,24 +50,15 @@ pub fn cluster(choice: &mut Choice) -> ClusterConfigured {
         nodes,
         partitions,
         parameters: ClusterParameters {
-            kill_wait: Seconds(30),
             min_job_age: Seconds(u64::from(choice.pick(&[2, 300, 1_000_000]).unwrap_or(300u32))),
-            max_array_size: 1001,
-            max_job_count: 10_000,
-            first_job_id: 1,
-            default_memory: None,
             memory_is_consumed: choice.chance(50),
             enforce_partition_limits: choice.chance(50),
-            job_requeue: true,
             node_timeout: Seconds(u64::from(choice.pick(&[0, 20, 60, 300]).unwrap_or(60u32))),
-            over_time_limit_minutes: 0,
             backfill_reservations: choice.between(1, 3),
             planner_jobs_max: 1000,
-            strict_order: false,
-            backfill_by_expected_time: false,
+            ..ClusterParameters::default()
         },
-        administrators: Vec::new(),
-        sources: Vec::new(),
+        ..ClusterConfigured::default()
     }
 }
 
@@ -75,52 +66,21 @@ fn node(number: u32, choice: &mut Choice) -> NodeDefinition {
     let name = format!("n{number}");
     let cpus = choice.between(1, 3) * 2;
     let gpus = if choice.chance(50) { choice.between(1, 4) } else { 0 };
-    let gpu = |index| GpuDevice {
-        index,
-        uuid: format!("{name}/gpu{index}").into(),
-        gpu_type: "a100".to_string(),
-        file: None,
-    };
     NodeDefinition {
-        name: name.as_str().into(),
-        hostname: name.clone(),
-        address: name.clone(),
-        cpus,
-        boards: 1,
-        sockets: 1,
-        cores_per_socket: cpus,
-        threads_per_core: 1,
-        memory: Mebibytes(1000),
-        tmp_disk: Mebibytes(0),
         weight: choice.between(1, 2),
-        features: Vec::new(),
-        gpus: (0..gpus).map(gpu).collect(),
+        gpus: (0..gpus).map(|index| GpuDevice::new(&name, index, "a100")).collect(),
         gres: if gpus > 0 { format!("gpu:a100:{gpus}") } else { String::new() },
         simulated: choice.chance(40),
-        initial: None,
+        ..NodeDefinition::new(&name, cpus, Mebibytes(1000))
     }
 }
 
 fn partition(name: &str, nodes: Vec<NodeName>, priority_tier: u32) -> PartitionDefinition {
     PartitionDefinition {
-        name: name.to_string(),
-        nodes_text: nodes.iter().map(NodeName::as_str).collect::<Vec<_>>().join(","),
-        nodes,
-        default: false,
-        state: PartitionState::Up,
         max_time: TimeLimit::minutes(60),
         default_time: Some(TimeLimit::minutes(5)),
-        min_nodes: 0,
-        max_nodes: None,
         priority_tier,
-        priority_job_factor: 1,
-        allow_accounts: None,
-        deny_accounts: Vec::new(),
-        allow_groups: None,
-        root_only: false,
-        hidden: false,
-        exclusive: false,
-        default_memory: None,
+        ..PartitionDefinition::new(name, nodes)
     }
 }
 
@@ -298,15 +258,12 @@ fn resources(cluster: &Cluster, choice: &mut Choice) -> ResourceRequest {
         tasks_given: true,
         cpus_per_task: choice.between(1, 2),
         cpus_per_task_given: true,
-        tasks_per_node: None,
         memory: choice
             .chance(50)
             .then(|| MemoryRequest::PerNode(Mebibytes(u64::from(choice.between(1, 600))))),
         gpus: gpus.into_iter().collect(),
         exclusive: choice.chance(5),
-        nodes_required: Vec::new(),
-        nodes_excluded: Vec::new(),
-        features: Vec::new(),
+        ..ResourceRequest::default()
     }
 }
 

@@ -131,12 +131,7 @@ fn run(number: usize) -> RunId {
 
 pub fn node(template: &NodeDefinition, number: usize) -> NodeDefinition {
     let name = NodeName::from(format!("node{number:05}").as_str());
-    let gpu = |index| GpuDevice {
-        index,
-        uuid: format!("{name}/gpu{index}").into(),
-        gpu_type: "a100".to_string(),
-        file: None,
-    };
+    let gpu = |index| GpuDevice::new(name.as_str(), index, "a100");
     NodeDefinition {
         gpus: (0..8).map(gpu).collect(),
         cpus: 8,

@@ -1,7 +1,7 @@
 //! The nodes that a trace arrives at.
 
 use daybook_schemas::node::{GpuDevice, NodeDefinition};
-use daybook_schemas::{GpuUuid, Mebibytes, NodeName};
+use daybook_schemas::{GpuUuid, Mebibytes};
 
 use crate::trace::Unit;
 
@@ -90,30 +90,12 @@ impl Machine {
         let name = if self.nodes == 1 { "pool".to_string() } else { format!("node{:05}", number + 1) };
         let gpus = (0..self.gpus)
             .map(|index| GpuDevice {
-                index,
                 uuid: GpuUuid::from(format!("{name}/{index}")),
-                gpu_type: "gpu".to_string(),
-                file: None,
+                ..GpuDevice::new(&name, index, "gpu")
             })
             .collect();
-        NodeDefinition {
-            name: NodeName::from(name.as_str()),
-            hostname: name.clone(),
-            address: name,
-            cpus: self.cpus,
-            boards: 1,
-            sockets: 1,
-            cores_per_socket: self.cpus,
-            threads_per_core: 1,
-            memory: Mebibytes(self.memory),
-            tmp_disk: Mebibytes(0),
-            weight: 1,
-            features: Vec::new(),
-            gpus,
-            gres: String::new(),
-            simulated: true,
-            initial: None,
-        }
+        let definition = NodeDefinition::new(&name, self.cpus, Mebibytes(self.memory));
+        NodeDefinition { gpus, simulated: true, ..definition }
     }
 }
 

@@ -10,7 +10,7 @@ use daybook_schemas::events::{
     Body, ClusterConfigured, CycleBound, JobSubmitted, NodeRegistered, RunEnded, RunNodeReleased,
 };
 use daybook_schemas::job::{GpuRequest, GpuScope, JobSpec, JobUser, OpenMode, ResourceRequest, TimeLimit};
-use daybook_schemas::node::{ClusterParameters, PartitionDefinition, PartitionState};
+use daybook_schemas::node::{ClusterParameters, PartitionDefinition};
 use daybook_schemas::run::{EndCause, ExitStatus, RunNode};
 use daybook_schemas::{
     Actor, BlobHash, Commit, Event, EventId, JobId, Mebibytes, RunId, Seconds, Subject, UtcMicros,
@@ -114,49 +114,22 @@ impl<'t> World<'t> {
     fn configure(&mut self, machine: &Machine) -> Result<(), SimulationError> {
         let nodes = machine.definitions();
         let partition = PartitionDefinition {
-            name: PARTITION.to_string(),
-            nodes: nodes.iter().map(|node| node.name.clone()).collect(),
             nodes_text: String::new(),
             default: true,
-            state: PartitionState::Up,
-            max_time: TimeLimit::Unlimited,
-            default_time: None,
-            min_nodes: 0,
-            max_nodes: None,
-            priority_tier: 1,
-            priority_job_factor: 1,
-            allow_accounts: None,
-            deny_accounts: Vec::new(),
-            allow_groups: None,
-            root_only: false,
-            hidden: false,
-            exclusive: false,
-            default_memory: None,
+            ..PartitionDefinition::new(PARTITION, nodes.iter().map(|node| node.name.clone()).collect())
         };
         let configured = ClusterConfigured {
             cluster_name: "simulated".to_string(),
-            config_hash: String::new(),
             nodes: nodes.clone(),
             partitions: vec![partition],
             parameters: ClusterParameters {
-                kill_wait: Seconds(30),
                 min_job_age: Seconds(0),
-                max_array_size: 1001,
                 max_job_count: u32::MAX,
-                first_job_id: 1,
-                default_memory: None,
                 memory_is_consumed: machine.memory > 0,
-                enforce_partition_limits: false,
-                job_requeue: true,
-                node_timeout: Seconds(300),
-                over_time_limit_minutes: 0,
-                backfill_reservations: 1,
                 planner_jobs_max: u32::MAX,
-                strict_order: false,
-                backfill_by_expected_time: false,
+                ..ClusterParameters::default()
             },
-            administrators: Vec::new(),
-            sources: Vec::new(),
+            ..ClusterConfigured::default()
         };
         self.commit(Subject::Admin, vec![configured.into()])?;
         for node in nodes {
@@ -326,21 +299,8 @@ fn request(job: &TraceJob, unit: Unit, cluster: &Cluster) -> ResourceRequest {
     let node = cluster.nodes().values().next();
     let (node_cpus, node_gpus) =
         node.map_or((1, 0), |node| (node.definition.cpus.max(1), node.definition.gpus.len() as u32));
-    let mut request = ResourceRequest {
-        nodes_min: 1,
-        nodes_max: pool.then_some(1),
-        tasks: 1,
-        tasks_given: true,
-        cpus_per_task: 1,
-        cpus_per_task_given: false,
-        tasks_per_node: None,
-        memory: None,
-        gpus: Vec::new(),
-        exclusive: false,
-        nodes_required: Vec::new(),
-        nodes_excluded: Vec::new(),
-        features: Vec::new(),
-    };
+    let mut request =
+        ResourceRequest { nodes_max: pool.then_some(1), tasks_given: true, ..ResourceRequest::default() };
     match unit {
         Unit::Processor => request.tasks = job.processors,
         Unit::Gpu => {

@@ -2,41 +2,52 @@ use daybook_schemas::events::{
     ClusterConfigured, ConfigurationSource, LogDurabilityDeclared, LogSync, LogVersionBarrier, NodeLeaseLost,
     NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated,
 };
+use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::{MemoryRequest, TimeLimit};
 use daybook_schemas::node::{
     ClusterParameters, GpuDevice, InitialNodeState, NodeDefinition, NodeUpdateState, PartitionDefinition,
     PartitionState,
 };
+use daybook_schemas::topology::{BlockDefinition, BlockTopology, SwitchDefinition, Topology};
 use daybook_schemas::{BlobHash, Body, Mebibytes, NodeName, Seconds, Subject};
 
 use super::instant;
 
 pub fn configured() -> (Subject, Body, Body) {
-    let full = ClusterConfigured {
+    let minimal = ClusterConfigured {
+        cluster_name: "home".to_string(),
+        config_hash: "a0".repeat(32),
+        parameters: plain_parameters(),
+        ..ClusterConfigured::default()
+    };
+    (Subject::Admin, full_configuration().into(), minimal.into())
+}
+
+/// The full sample with the other kind of network.
+pub fn configured_with_blocks() -> Body {
+    let block = BlockDefinition { name: "b1".to_string(), nodes: vec![NodeName::from("gpu01")] };
+    let topology = Topology::Block(BlockTopology { blocks: vec![block], sizes: vec![1, 2] });
+    ClusterConfigured { topology: Some(topology), ..full_configuration() }.into()
+}
+
+fn full_configuration() -> ClusterConfigured {
+    ClusterConfigured {
         cluster_name: "tx".to_string(),
         config_hash: "0f".repeat(32),
         nodes: vec![full_node(), plain_node()],
         partitions: vec![full_partition(), plain_partition()],
         parameters: ClusterParameters {
             default_memory: Some(MemoryRequest::PerCpu(Mebibytes(500))),
+            switch_wait_max: Seconds(60),
             ..plain_parameters()
         },
         administrators: vec![64030],
+        topology: Some(full_topology()),
         sources: vec![ConfigurationSource {
             name: "slurm.conf".to_string(),
             hash: BlobHash::of(b"ClusterName=tx\n"),
         }],
-    };
-    let minimal = ClusterConfigured {
-        cluster_name: "home".to_string(),
-        config_hash: "a0".repeat(32),
-        nodes: Vec::new(),
-        partitions: Vec::new(),
-        parameters: plain_parameters(),
-        administrators: Vec::new(),
-        sources: Vec::new(),
-    };
-    (Subject::Admin, full.into(), minimal.into())
+    }
 }
 
 fn plain_parameters() -> ClusterParameters {
@@ -54,9 +65,26 @@ fn plain_parameters() -> ClusterParameters {
         over_time_limit_minutes: 0,
         backfill_reservations: 1,
         planner_jobs_max: 1000,
+        switch_wait_max: Seconds(300),
         strict_order: true,
         backfill_by_expected_time: true,
     }
+}
+
+fn full_topology() -> Topology {
+    Topology::Tree(vec![
+        SwitchDefinition {
+            name: "leaf1".to_string(),
+            nodes: vec![NodeName::from("gpu01"), NodeName::from("node01")],
+            link_speed: Some(100),
+            ..SwitchDefinition::default()
+        },
+        SwitchDefinition {
+            name: "top".to_string(),
+            switches: vec!["leaf1".to_string()],
+            ..SwitchDefinition::default()
+        },
+    ])
 }
 
 fn full_gpu() -> GpuDevice {
@@ -65,6 +93,8 @@ fn full_gpu() -> GpuDevice {
         uuid: "GPU-6f1a7c52-0001".into(),
         gpu_type: "a100".to_string(),
         file: Some("/dev/nvidia0".to_string()),
+        cores: IndexSet::range(0, 2),
+        links: vec![0, 4],
     }
 }
 
@@ -93,7 +123,13 @@ fn plain_node() -> NodeDefinition {
     NodeDefinition {
         name: NodeName::from("node01"),
         features: Vec::new(),
-        gpus: vec![GpuDevice { gpu_type: String::new(), file: None, ..full_gpu() }],
+        gpus: vec![GpuDevice {
+            gpu_type: String::new(),
+            file: None,
+            cores: IndexSet::new(),
+            links: Vec::new(),
+            ..full_gpu()
+        }],
         gres: String::new(),
         simulated: false,
         initial: None,

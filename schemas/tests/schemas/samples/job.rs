@@ -5,9 +5,9 @@ use daybook_schemas::events::{
 };
 use daybook_schemas::job::{
     ArrayRequest, Dependencies, Dependency, DependencyKind, GpuRequest, GpuScope, JobSpec, JobState, JobUser,
-    MemoryRequest, OpenMode, Reason, ResourceRequest, TimeLimit,
+    MemoryRequest, OpenMode, Reason, ResourceRequest, SwitchRequest, TimeLimit,
 };
-use daybook_schemas::{BlobHash, Body, JobId, Mebibytes, NodeName, Subject};
+use daybook_schemas::{BlobHash, Body, JobId, Mebibytes, NodeName, Seconds, Subject};
 
 use super::instant;
 
@@ -29,27 +29,11 @@ pub fn full_request() -> ResourceRequest {
         memory: Some(MemoryRequest::PerNode(Mebibytes(4_096))),
         gpus: vec![GpuRequest { scope: GpuScope::Node, gpu_type: Some("a100".to_string()), count: 2 }],
         exclusive: true,
+        contiguous: true,
+        switches: Some(SwitchRequest { count: 1, wait: Some(Seconds(600)) }),
         nodes_required: vec![NodeName::from("gpu01")],
         nodes_excluded: vec![NodeName::from("gpu02")],
         features: vec!["avx512".to_string()],
-    }
-}
-
-fn plain_request() -> ResourceRequest {
-    ResourceRequest {
-        nodes_min: 1,
-        nodes_max: None,
-        tasks: 1,
-        tasks_given: false,
-        cpus_per_task: 1,
-        cpus_per_task_given: false,
-        tasks_per_node: None,
-        memory: None,
-        gpus: Vec::new(),
-        exclusive: false,
-        nodes_required: Vec::new(),
-        nodes_excluded: Vec::new(),
-        features: Vec::new(),
     }
 }
 
@@ -121,7 +105,7 @@ fn plain_spec() -> JobSpec {
         account: None,
         partition: "main".to_string(),
         qos: None,
-        request: plain_request(),
+        request: ResourceRequest::default(),
         time_limit: None,
         begin: None,
         dependencies: None,

@@ -49,6 +49,14 @@ pub fn of(type_name: &'static str) -> Sample {
     Sample { type_name, full: full_commit(subject.clone(), full), minimal: minimal_commit(subject, minimal) }
 }
 
+/// Further full commits of an event type, with fields that exclude others.
+pub fn alternatives(type_name: &str) -> Vec<Commit> {
+    match type_name {
+        "cluster.configured.v1" => vec![full_commit(Subject::Admin, cluster::configured_with_blocks())],
+        _ => Vec::new(),
+    }
+}
+
 /// The instant of every sample, moved by seconds.
 pub fn instant(seconds: i64) -> UtcMicros {
     UtcMicros(1_796_175_807_123_456).plus_seconds(seconds)

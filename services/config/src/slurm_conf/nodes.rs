@@ -39,7 +39,7 @@ pub(crate) const KEYS: &[Key] = &[
     supported("State", "UNKNOWN, IDLE, DOWN or DRAIN; CLOUD, FUTURE and others are refused"),
     supported("ThreadsPerCore", "threads of each core, to 65533; 1"),
     supported("TmpDisk", "temporary disk in MiB; 0"),
-    no_effect("Topology", "placement by network topology"),
+    no_effect("Topology", "several topologies in one cluster"),
     no_effect("TRESWeights", "billing by weights of a node"),
     supported("Weight", "light nodes are used first; 1"),
 ];

@@ -42,23 +42,7 @@ pub(crate) struct Parameters {
 
 /// The parameters that hold where `slurm.conf` names none: Slurm's own.
 pub(crate) fn defaults() -> ClusterParameters {
-    ClusterParameters {
-        kill_wait: Seconds(30),
-        min_job_age: Seconds(300),
-        max_array_size: 1001,
-        max_job_count: 10_000,
-        first_job_id: 1,
-        default_memory: None,
-        memory_is_consumed: true,
-        enforce_partition_limits: false,
-        job_requeue: true,
-        node_timeout: Seconds(300),
-        over_time_limit_minutes: 0,
-        backfill_reservations: 1,
-        planner_jobs_max: PLANNER_JOBS_MAX,
-        strict_order: false,
-        backfill_by_expected_time: false,
-    }
+    ClusterParameters { planner_jobs_max: PLANNER_JOBS_MAX, ..ClusterParameters::default() }
 }
 
 /// Reads the parameters.
@@ -274,6 +258,10 @@ fn scheduler_parameters(conf: &SlurmConf, cluster: &mut ClusterParameters, findi
         if name.eq_ignore_ascii_case("bf_job_part_count_reserve") {
             if let Some(jobs) = values::number32(&option, 1, BACKFILL_RESERVATIONS_MAX, findings) {
                 cluster.backfill_reservations = jobs;
+            }
+        } else if name.eq_ignore_ascii_case("max_switch_wait") {
+            if let Some(seconds) = values::number32(&option, 0, u32::MAX, findings) {
+                cluster.switch_wait_max = Seconds(seconds.into());
             }
         } else if let Some(jobs) = values::number32(&option, 1, PLANNER_JOBS_MAX_MAX, findings) {
             cluster.planner_jobs_max = jobs;

@@ -32,7 +32,7 @@ pub(crate) const KEYS: &[Key] = &[
     supported("DenyAccounts", "accounts that may not use it; nothing beside AllowAccounts"),
     no_effect("DenyQos", "admission by QOS"),
     no_effect_unless("DisableRootJobs", &["no", "0", "false"], "refusing root's jobs"),
-    no_effect_unless("ExclusiveTopo", &["no", "0", "false"], "placement by network topology"),
+    no_effect_unless("ExclusiveTopo", &["no", "0", "false"], "jobs that have switches or blocks alone"),
     no_effect_unless("ExclusiveUser", &["no", "0", "false"], "nodes of one user only"),
     no_effect_unless("GraceTime", &["0"], "preemption"),
     supported("Hidden", "YES: not shown unless asked for; NO"),
@@ -65,7 +65,7 @@ pub(crate) const KEYS: &[Key] = &[
     supported("State", "UP, DOWN (queues only), DRAIN (starts only) or INACTIVE; UP"),
     no_effect_unless("SuspendTime", &["-1", "infinite", "none"], "switching nodes off and on"),
     not_needed("SuspendTimeout", "switching nodes off and on"),
-    no_effect("Topology", "placement by network topology"),
+    no_effect("Topology", "several topologies in one cluster"),
     no_effect("TRESBillingWeights", "billing by weights"),
 ];
 
@@ -113,8 +113,18 @@ impl<'a> Named<'a> {
         named
     }
 
+    /// How many nodes there are.
+    pub fn count(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The name of a node, by its index.
+    pub fn name(&self, index: usize) -> &'a str {
+        self.names[index]
+    }
+
     /// The nodes that a `Nodes=` value of `owner` names, by their index.
-    fn resolve(&self, pair: &Pair, owner: &Pair, findings: &mut Findings) -> BTreeSet<usize> {
+    pub fn resolve(&self, pair: &Pair, owner: &Pair, findings: &mut Findings) -> BTreeSet<usize> {
         let mut members = BTreeSet::new();
         let mut unknown: Vec<String> = Vec::new();
         let names = match hostlist::expand(&pair.value.replace(char::is_whitespace, ",")) {

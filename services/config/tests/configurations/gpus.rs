@@ -100,3 +100,19 @@ fn files_of_other_machines_and_simulated_nodes_are_not_looked_for() {
     let files = [("slurm.conf", text.as_str()), ("gres.conf", gres), ("daybook.toml", toml)];
     assert_eq!(shown(&usable(&files, &Vm::with_two_gpus(), &[]).cluster.nodes[0]), expected);
 }
+
+#[test]
+fn gpus_are_bound_to_the_cores_and_links_of_their_lines() {
+    let node = "NodeName=g Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 Gres=gpu:4";
+    let lines = "Name=gpu File=/dev/x0 Cores=0-3 Links=-1,4,0,0\nName=gpu File=/dev/x1 CPUs=0-3 Link=4,-1,0,0\n\
+                 Name=gpu File=/dev/x[2-3] Cores=4-5,7";
+    let slurm_conf = slurm_conf(node);
+    let files = [("slurm.conf", slurm_conf.as_str()), ("gres.conf", lines)];
+    let cluster = usable(&files, &Vm::with_two_gpus(), &[]).cluster;
+    let shown: Vec<String> = cluster.nodes[0]
+        .gpus
+        .iter()
+        .map(|gpu| format!("{}:{}:{:?}", gpu.index, gpu.cores, gpu.links))
+        .collect();
+    assert_eq!(shown.join(" "), "0:0-3:[0, 4, 0, 0] 1:0-3:[4, 0, 0, 0] 2:4-5,7:[] 3:4-5,7:[]");
+}

@@ -5,4 +5,5 @@ mod broken;
 mod gpus;
 mod machine;
 mod reading;
+mod topology;
 mod written;

@@ -64,6 +64,10 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
                         file: Some(
                             "/dev/nvidia0",
                         ),
+                        cores: IndexSet {
+                            ranges: [],
+                        },
+                        links: [],
                     },
                     GpuDevice {
                         index: 1,
@@ -74,6 +78,10 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
                         file: Some(
                             "/dev/nvidia1",
                         ),
+                        cores: IndexSet {
+                            ranges: [],
+                        },
+                        links: [],
                     },
                 ],
                 gres: "gpu:h200:2",
@@ -127,6 +135,9 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
             over_time_limit_minutes: 0,
             backfill_reservations: 1,
             planner_jobs_max: 10000,
+            switch_wait_max: Seconds(
+                300,
+            ),
             strict_order: false,
             backfill_by_expected_time: false,
         }"#]]

@@ -180,7 +180,7 @@ pub(super) fn check_partition(cluster: &Cluster, name: &str) -> Result<(), ApiEr
     }
 }
 
-fn check_request(request: &ResourceRequest) -> Result<(), ApiError> {
+pub(super) fn check_request(request: &ResourceRequest) -> Result<(), ApiError> {
     let node_count = || Err(ApiError::new(ErrorCode::NodeCountInvalid, "Node count specification invalid"));
     if request.nodes_min == 0 || request.nodes_max.is_some_and(|most| most < request.nodes_min) {
         return node_count();
@@ -190,6 +190,10 @@ fn check_request(request: &ResourceRequest) -> Result<(), ApiError> {
     }
     if request.tasks.checked_mul(request.cpus_per_task).is_none() {
         return Err(unavailable_configuration());
+    }
+    if request.switches.is_some_and(|few| few.count == 0) {
+        return Err(ApiError::new(ErrorCode::InvalidRequest, "Invalid number of switches")
+            .detail("at least one switch has to be allowed"));
     }
     Ok(())
 }

@@ -43,32 +43,15 @@ pub fn exit(code: u32, signal: u32) -> ExitStatus {
 }
 
 pub fn gpu(node: &str, index: u32) -> GpuDevice {
-    GpuDevice {
-        index,
-        uuid: GpuUuid::from(format!("{node}/gpu{index}")),
-        gpu_type: "a100".into(),
-        file: None,
-    }
+    GpuDevice::new(node, index, "a100")
 }
 
 pub fn node(name: &str, cpus: u32, gpus: u32) -> NodeDefinition {
     NodeDefinition {
-        name: name.into(),
         hostname: "vm".into(),
         address: "127.0.0.1".into(),
-        cpus,
-        boards: 1,
-        sockets: 1,
-        cores_per_socket: cpus,
-        threads_per_core: 1,
-        memory: Mebibytes(16_000),
-        tmp_disk: Mebibytes(0),
-        weight: 1,
-        features: vec![],
         gpus: (0..gpus).map(|index| gpu(name, index)).collect(),
-        gres: String::new(),
-        simulated: false,
-        initial: None,
+        ..NodeDefinition::new(name, cpus, Mebibytes(16_000))
     }
 }
 
@@ -79,44 +62,20 @@ pub fn configuration(nodes: Vec<NodeDefinition>) -> ClusterConfigured {
         config_hash: "0".into(),
         nodes,
         partitions: vec![PartitionDefinition {
-            name: "main".into(),
-            nodes: names,
             nodes_text: "ALL".into(),
             default: true,
-            state: PartitionState::Up,
             max_time: TimeLimit::minutes(2880),
             default_time: Some(TimeLimit::minutes(60)),
             min_nodes: 1,
-            max_nodes: None,
-            priority_tier: 1,
-            priority_job_factor: 1,
-            allow_accounts: None,
-            deny_accounts: vec![],
-            allow_groups: None,
-            root_only: false,
-            hidden: false,
-            exclusive: false,
-            default_memory: None,
+            ..PartitionDefinition::new("main", names)
         }],
         parameters: ClusterParameters {
             kill_wait: Seconds(5),
-            min_job_age: Seconds(300),
-            max_array_size: 1001,
-            max_job_count: 10_000,
-            first_job_id: 1,
             default_memory: Some(MemoryRequest::PerCpu(Mebibytes(500))),
-            memory_is_consumed: true,
-            enforce_partition_limits: false,
-            job_requeue: true,
-            node_timeout: Seconds(300),
-            over_time_limit_minutes: 0,
-            backfill_reservations: 1,
             planner_jobs_max: 1000,
-            strict_order: false,
-            backfill_by_expected_time: false,
+            ..ClusterParameters::default()
         },
-        administrators: vec![],
-        sources: vec![],
+        ..ClusterConfigured::default()
     }
 }
 
@@ -127,21 +86,7 @@ pub fn spec() -> JobSpec {
         account: Some("ml".into()),
         partition: "main".into(),
         qos: None,
-        request: ResourceRequest {
-            nodes_min: 1,
-            nodes_max: None,
-            tasks: 1,
-            tasks_given: false,
-            cpus_per_task: 1,
-            cpus_per_task_given: false,
-            tasks_per_node: None,
-            memory: None,
-            gpus: vec![],
-            exclusive: false,
-            nodes_required: vec![],
-            nodes_excluded: vec![],
-            features: vec![],
-        },
+        request: ResourceRequest::default(),
         time_limit: None,
         begin: None,
         dependencies: None,

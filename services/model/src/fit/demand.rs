@@ -79,6 +79,9 @@ pub struct Demand<'a> {
     pub memory_is_consumed: bool,
     /// The nodes are the run's alone.
     pub exclusive: bool,
+    /// The most leaf switches that its nodes may be on; `None`: any number. Never set by [`Demand::new`]: whether the
+    /// wish for few switches still holds depends on the instant.
+    pub switches_max: Option<u32>,
     /// GPUs on each node.
     pub gpus_per_node: GpuCounts<'a>,
     /// GPUs for each task.
@@ -120,6 +123,7 @@ impl<'a> Demand<'a> {
             memory: MemoryNeed::Nothing,
             memory_is_consumed: parameters.memory_is_consumed,
             exclusive: request.exclusive || partition.exclusive,
+            switches_max: None,
             gpus_per_node: counts(GpuScope::Node),
             gpus_per_task: counts(GpuScope::Task),
             gpus_per_job: counts(GpuScope::Job),
@@ -169,8 +173,14 @@ impl<'a> Demand<'a> {
             && (self.gpus_per_job.is_empty() || asks_for_one)
     }
 
+    /// The most nodes that it takes.
+    pub(super) fn most_nodes(&self) -> u32 {
+        let most = self.nodes_max.unwrap_or(u32::MAX);
+        if self.tasks_bound_nodes() { most.min(self.tasks.max(self.nodes_min)) } else { most }
+    }
+
     /// Whether the number of tasks bounds the number of nodes: each node has at least one task.
-    pub(super) fn tasks_bound_nodes(&self) -> bool {
+    fn tasks_bound_nodes(&self) -> bool {
         self.request.tasks_given && self.gpus_per_job.is_empty()
     }
 }

@@ -1,12 +1,16 @@
 use std::borrow::Cow;
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use daybook_schemas::NodeName;
 use daybook_schemas::job::{Reason, ResourceRequest, TimeLimit};
 use daybook_schemas::node::PartitionDefinition;
+use daybook_schemas::topology::Topology;
 
 use super::demand::{Demand, MemoryNeed};
-use super::place::{eligible, place};
+use super::network::Network;
+use super::place::{Terrain, eligible, place};
 use super::site::Site;
 use crate::cluster::Cluster;
 
@@ -85,7 +89,18 @@ pub fn could_ever_start(
     let members: Vec<usize> = (0..sites.len()).collect();
     let order = eligible(&sites, &members, &demand);
     let whole = |at: usize| Some(Cow::Owned(sites[at].whole()));
-    place(&demand, &sites, &order, &whole).map(|_| ()).ok_or(Impossible::NodeConfiguration)
+    let network = network_of(configured.topology.as_ref(), &sites);
+    let terrain = Terrain { sites: &sites, network: &network, steps: &Cell::new(0) };
+    place(&demand, terrain, &order, &whole).map(|_| ()).ok_or(Impossible::NodeConfiguration)
+}
+
+fn network_of(topology: Option<&Topology>, sites: &[Site<'_>]) -> Network {
+    if topology.is_none() {
+        return Network::default();
+    }
+    let numbers: BTreeMap<&NodeName, usize> =
+        sites.iter().enumerate().map(|(at, site)| (&site.node.definition.name, at)).collect();
+    Network::new(topology, sites.len(), |name| numbers.get(name).copied())
 }
 
 /// Whether some node has what every node of the run must have.

@@ -5,46 +5,60 @@ use super::demand::GpuCounts;
 use super::site::{Free, Site};
 
 impl Site<'_> {
-    /// `count` CPUs of those free: within one socket where one has enough, whole cores before single threads, the
-    /// lowest first. The caller has made sure that there are enough.
-    pub(super) fn choose_cpus(&self, free: &Free, count: u32) -> Bits {
+    /// `count` CPUs of those free: first those near the share's GPUs, within one socket where one has enough, whole cores
+    /// before single threads, the lowest first. The caller has made sure that there are enough.
+    pub(super) fn choose_cpus(&self, free: &Free, count: u32, near: Option<&Bits>) -> Bits {
+        let Some(near) = near else { return self.choose_cpus_of(&free.cpus, count) };
+        let there = free.cpus.common(near);
+        let missing = count.saturating_sub(there.count());
+        if missing == 0 {
+            return self.choose_cpus_of(&there, count);
+        }
+        let mut elsewhere = free.cpus.clone();
+        elsewhere.remove_all(&there);
+        let mut chosen = self.choose_cpus_of(&elsewhere, missing);
+        chosen.insert_all(&there);
+        chosen
+    }
+
+    fn choose_cpus_of(&self, free: &Bits, count: u32) -> Bits {
         let definition = &self.node.definition;
         let threads = definition.threads_per_core.max(1);
         let per_socket = definition.cores_per_socket.max(1) * threads;
         let has_topology = definition.sockets.max(1) * per_socket == definition.cpus;
         if !has_topology {
-            return free.cpus.iter().take(count as usize).collect();
+            return free.iter().take(count as usize).collect();
         }
         let sockets = (0..definition.sockets.max(1)).map(|socket| -> Bits {
-            (socket * per_socket..(socket + 1) * per_socket).filter(|cpu| free.cpus.contains(*cpu)).collect()
+            (socket * per_socket..(socket + 1) * per_socket).filter(|cpu| free.contains(*cpu)).collect()
         });
         let within = if definition.sockets > 1 {
             sockets.into_iter().find(|cpus| cpus.count() >= count)
         } else {
             None
         };
-        choose_cores(within.as_ref().unwrap_or(&free.cpus), count, threads)
+        choose_cores(within.as_ref().unwrap_or(free), count, threads)
     }
 
-    /// The lowest free GPUs of each wanted type, then of any; `None` where they are not there.
-    pub(super) fn choose_gpus(&self, free: &Free, wanted: &GpuCounts<'_>) -> Option<Bits> {
+    /// Free GPUs of each wanted type, then of any, close to each other and to their CPUs (of which the share gets
+    /// `cpus`), else the lowest; `None` where they are not there.
+    pub(super) fn choose_gpus(&self, free: &Free, wanted: &GpuCounts<'_>, cpus: u32) -> Option<Bits> {
         let mut chosen = Bits::default();
         let mut rest = free.gpus.clone();
         for (name, count) in &wanted.typed {
-            let of_type =
-                (0u32..).zip(self.gpus).filter(|(at, gpu)| rest.contains(*at) && gpu.gpu_type == *name);
-            let of_type: Bits = of_type.map(|(at, _)| at).take(*count as usize).collect();
+            let of_type = self.kind(name).map(|kind| kind.common(&rest)).unwrap_or_default();
             if of_type.count() < *count {
                 return None;
             }
-            chosen.insert_all(&of_type);
-            rest.remove_all(&of_type);
+            let taken = self.choose_close(&of_type, *count, &chosen, free, cpus);
+            chosen.insert_all(&taken);
+            rest.remove_all(&taken);
         }
-        let any: Bits = rest.iter().take(wanted.any as usize).collect();
-        if any.count() < wanted.any {
+        if rest.count() < wanted.any {
             return None;
         }
-        chosen.insert_all(&any);
+        let taken = self.choose_close(&rest, wanted.any, &chosen, free, cpus);
+        chosen.insert_all(&taken);
         Some(chosen)
     }
 }

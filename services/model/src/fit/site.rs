@@ -106,7 +106,7 @@ impl<'a> Site<'a> {
         Site { node, gpus, weight: node.definition.weight, cpus: node.definition.cpus, kinds }
     }
 
-    fn kind(&self, gpu_type: &str) -> Option<&Bits> {
+    pub(super) fn kind(&self, gpu_type: &str) -> Option<&Bits> {
         self.kinds.iter().find(|(name, _)| *name == gpu_type).map(|(_, positions)| positions)
     }
 

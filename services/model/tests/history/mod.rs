@@ -277,13 +277,7 @@ fn allocated(gpu: &GpuDevice) -> AllocatedGpu {
 }
 
 fn gpus(name: &str) -> Vec<GpuDevice> {
-    let gpu = |index| GpuDevice {
-        index,
-        uuid: format!("{name}/gpu{index}").into(),
-        gpu_type: "a100".into(),
-        file: None,
-    };
-    (0..2).map(gpu).collect()
+    (0..2).map(|index| GpuDevice::new(name, index, "a100")).collect()
 }
 
 fn registration(name: &str) -> NodeRegistered {
@@ -301,66 +295,24 @@ fn registration(name: &str) -> NodeRegistered {
 
 fn configuration(nodes: usize) -> ClusterConfigured {
     let definition = |name: &&str| NodeDefinition {
-        name: (*name).into(),
         hostname: "host".into(),
         address: "127.0.0.1".into(),
-        cpus: 4,
-        boards: 1,
-        sockets: 1,
-        cores_per_socket: 4,
-        threads_per_core: 1,
-        memory: Mebibytes(1000),
-        tmp_disk: Mebibytes(0),
-        weight: 1,
-        features: Vec::new(),
         gpus: gpus(name),
         gres: "gpu:a100:2".into(),
-        simulated: false,
-        initial: None,
+        ..NodeDefinition::new(name, 4, Mebibytes(1000))
     };
     ClusterConfigured {
         cluster_name: "test".into(),
         config_hash: String::new(),
         nodes: NODES[..nodes].iter().map(definition).collect(),
         partitions: vec![PartitionDefinition {
-            name: "main".into(),
-            nodes: NODES[..nodes].iter().map(|name| (*name).into()).collect(),
             nodes_text: "ALL".into(),
             default: true,
-            state: PartitionState::Up,
-            max_time: TimeLimit::Unlimited,
             default_time: Some(TimeLimit::minutes(60)),
-            min_nodes: 0,
-            max_nodes: None,
-            priority_tier: 1,
-            priority_job_factor: 1,
-            allow_accounts: None,
-            deny_accounts: Vec::new(),
-            allow_groups: None,
-            root_only: false,
-            hidden: false,
-            exclusive: false,
-            default_memory: None,
+            ..PartitionDefinition::new("main", NODES[..nodes].iter().map(|name| (*name).into()).collect())
         }],
-        parameters: ClusterParameters {
-            kill_wait: Seconds(30),
-            min_job_age: Seconds(300),
-            max_array_size: 1001,
-            max_job_count: 10_000,
-            first_job_id: 1,
-            default_memory: None,
-            memory_is_consumed: true,
-            enforce_partition_limits: false,
-            job_requeue: true,
-            node_timeout: Seconds(300),
-            over_time_limit_minutes: 0,
-            backfill_reservations: 1,
-            planner_jobs_max: 1000,
-            strict_order: false,
-            backfill_by_expected_time: false,
-        },
-        administrators: Vec::new(),
-        sources: Vec::new(),
+        parameters: ClusterParameters { planner_jobs_max: 1000, ..ClusterParameters::default() },
+        ..ClusterConfigured::default()
     }
 }
 
@@ -371,21 +323,7 @@ fn spec(name: &str, uid: u32) -> JobSpec {
         account: None,
         partition: "main".into(),
         qos: None,
-        request: ResourceRequest {
-            nodes_min: 1,
-            nodes_max: None,
-            tasks: 1,
-            tasks_given: false,
-            cpus_per_task: 1,
-            cpus_per_task_given: false,
-            tasks_per_node: None,
-            memory: None,
-            gpus: Vec::new(),
-            exclusive: false,
-            nodes_required: Vec::new(),
-            nodes_excluded: Vec::new(),
-            features: Vec::new(),
-        },
+        request: ResourceRequest::default(),
         time_limit: None,
         begin: None,
         dependencies: None,

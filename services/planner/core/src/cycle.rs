@@ -47,6 +47,9 @@ pub struct Cycle {
     pub bound: Option<CycleBound>,
     /// Nodes and returns of resources that it looked at.
     pub steps: u64,
+    /// When the first of the jobs that it leaves waiting for few switches gives that up: another cycle may decide otherwise
+    /// then, without a new event. No part of what was decided.
+    pub wake: Option<UtcMicros>,
     /// Hash of the canonical bytes of starts, reasons, reservations and finished jobs.
     pub decision_hash: String,
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use daybook_model::fit::{Demand, Free, Share, Site, eligible};
+use daybook_model::fit::{Demand, Free, Network, Share, Site, Terrain, eligible};
 use daybook_model::{Cluster, Node};
 use daybook_schemas::node::PartitionDefinition;
 use daybook_schemas::{NodeName, UtcMicros};
@@ -24,6 +24,8 @@ pub(crate) struct Field<'a> {
 /// All nodes, in the order of the configuration; a site's number is its place here.
 pub(crate) struct Ground<'a> {
     pub(crate) sites: Vec<Site<'a>>,
+    /// How they are connected.
+    network: Network,
     cluster: &'a Cluster,
     /// What each could give now; `None`: it is not to be used.
     free: Vec<Option<Free>>,
@@ -54,8 +56,11 @@ impl<'a> Ground<'a> {
         let whole = vec![OnceCell::new(); sites.len()];
         let (fields, field_numbers) = (Vec::new(), BTreeMap::new());
         let cpus_free_most = Cell::new(None);
+        let topology = cluster.configured().and_then(|configured| configured.topology.as_ref());
+        let network = Network::new(topology, sites.len(), |name| number_of(cluster, &sites, name));
         Ground {
             sites,
+            network,
             cluster,
             free,
             whole,
@@ -67,6 +72,11 @@ impl<'a> Ground<'a> {
             steps_max,
             cpus_free_most,
         }
+    }
+
+    /// What a placement looks at.
+    pub(crate) fn terrain(&self) -> Terrain<'_, 'a> {
+        Terrain { sites: &self.sites, network: &self.network, steps: &self.steps }
     }
 
     /// Counts work.
@@ -91,9 +101,7 @@ impl<'a> Ground<'a> {
 
     /// The number of a node.
     pub(crate) fn number(&self, name: &NodeName) -> Option<usize> {
-        let node = self.cluster.nodes().get(name)?;
-        let key = |node: &'a Node| (node.order, &node.definition.name);
-        self.sites.binary_search_by(|site| key(site.node).cmp(&key(node))).ok()
+        number_of(self.cluster, &self.sites, name)
     }
 
     /// The number of a partition; `None` where it is not configured.
@@ -184,4 +192,16 @@ impl<'a> Ground<'a> {
             }
         }
     }
+}
+
+/// The number of a node among the sites, which are in the order of the configuration.
+fn number_of(cluster: &Cluster, sites: &[Site<'_>], name: &NodeName) -> Option<usize> {
+    let node = cluster.nodes().get(name)?;
+    let found = sites.binary_search_by(|site| key_of(site.node).cmp(&key_of(node)));
+    found.ok()
+}
+
+/// What the sites are sorted by.
+fn key_of(node: &Node) -> (u32, &NodeName) {
+    (node.order, &node.definition.name)
 }

@@ -49,28 +49,30 @@ impl Kind<'_> {
 #[derive(Default)]
 pub(crate) struct Kinds<'a> {
     all: Vec<Kind<'a>>,
-    numbers: BTreeMap<(&'a str, &'a ResourceRequest), usize>,
+    numbers: BTreeMap<(&'a str, &'a ResourceRequest, bool), usize>,
     /// By identity, for looking up only and never walked: addresses differ from run to run. The model keeps one copy of
     /// equal requests.
-    known: BTreeMap<(*const str, *const ResourceRequest), usize>,
+    known: BTreeMap<(*const str, *const ResourceRequest, bool), usize>,
     /// The last one asked for: a queue is mostly runs of equal jobs.
-    last: Option<(*const str, *const ResourceRequest, usize)>,
+    last: Option<(*const str, *const ResourceRequest, bool, usize)>,
 }
 
 impl<'a> Kinds<'a> {
-    /// The number of a job's kind; `make` makes one that is met for the first time.
-    pub(crate) fn number(&mut self, job: &'a Job, make: impl FnOnce() -> Kind<'a>) -> usize {
+    /// The number of a job's kind; `make` makes one that is met for the first time. Equal requests are of one kind as
+    /// long as all or none of them still wait for few switches (`is_choosy`).
+    pub(crate) fn number(&mut self, job: &'a Job, is_choosy: bool, make: impl FnOnce() -> Kind<'a>) -> usize {
         let (partition, request) = (Arc::as_ptr(&job.partition), Arc::as_ptr(&job.request));
-        if let Some((of_partition, of_request, number)) = self.last
+        if let Some((of_partition, of_request, was_choosy, number)) = self.last
             && std::ptr::addr_eq(of_partition, partition)
             && of_request == request
+            && was_choosy == is_choosy
         {
             return number;
         }
-        let number = match self.known.get(&(partition, request)) {
+        let number = match self.known.get(&(partition, request, is_choosy)) {
             Some(number) => *number,
             None => {
-                let key = (job.partition.as_ref(), job.request.as_ref());
+                let key = (job.partition.as_ref(), job.request.as_ref(), is_choosy);
                 let number = match self.numbers.get(&key) {
                     Some(number) => *number,
                     None => {
@@ -79,11 +81,11 @@ impl<'a> Kinds<'a> {
                         self.all.len() - 1
                     }
                 };
-                self.known.insert((partition, request), number);
+                self.known.insert((partition, request, is_choosy), number);
                 number
             }
         };
-        self.last = Some((partition, request, number));
+        self.last = Some((partition, request, is_choosy, number));
         number
     }
 

@@ -38,6 +38,7 @@ pub fn plan(cluster: &Cluster, now: UtcMicros, policy: &Policy) -> Cycle {
         jobs_considered: 0,
         bound: has_more_to_finish.then_some(CycleBound::Finished),
         steps: 0,
+        wake: None,
         decision_hash: String::new(),
     };
     if let Some(configured) = cluster.configured() {
@@ -147,8 +148,12 @@ impl<'a> Planning<'a, '_> {
     }
 
     /// Whether this job's consideration would be that of all others of its kind behind it: nothing was decided, and it
-    /// was refused, or waits behind those that are protected.
+    /// was refused, or waits behind those that are protected. Behind one that waits for few switches others may have
+    /// given that up.
     fn is_settled(&mut self, job: &'a Job, before: ([usize; 3], u32)) -> bool {
+        if choosy_until(job, self.parameters).is_some_and(|until| until > self.now) {
+            return false;
+        }
         let now = self.decided(job);
         let are_promises_full = self.promises.count() >= self.policy.reservations_max as usize;
         let protected = if are_promises_full { 1 } else { self.policy.reservations.max(1) };
@@ -268,8 +273,9 @@ impl<'a> Planning<'a, '_> {
     }
 
     fn kind_of(&mut self, job: &'a Job) -> usize {
+        let is_choosy = choosy_until(job, self.parameters).is_some_and(|until| until > self.now);
         let (cluster, parameters, ground) = (self.cluster, self.parameters, &mut self.ground);
-        self.kinds.number(job, || {
+        self.kinds.number(job, is_choosy, || {
             let field = ground.field_number(cluster, &job.partition);
             let Some(number) = field else {
                 return Kind {
@@ -284,7 +290,8 @@ impl<'a> Planning<'a, '_> {
                 };
             };
             let partition = ground.field(number).definition;
-            let demand = Demand::new(&job.request, partition, parameters);
+            let mut demand = Demand::new(&job.request, partition, parameters);
+            demand.switches_max = job.request.switches.filter(|_| is_choosy).map(|few| few.count);
             let refused = match partition.state {
                 PartitionState::Down => Some(Reason::PartitionDown),
                 PartitionState::Inactive => Some(Reason::PartitionInactive),
@@ -344,7 +351,7 @@ impl<'a> Planning<'a, '_> {
         let until = self.end_of(seconds);
         let free = |site: usize| self.ground.free_until(site, until, &self.promises);
         let kind = self.kinds.get(number);
-        place(kind.demand.as_ref()?, &self.ground.sites, kind.open.as_ref()?, &free)
+        place(kind.demand.as_ref()?, self.ground.terrain(), kind.open.as_ref()?, &free)
     }
 
     /// When a window from now ends; `None`: never.
@@ -377,10 +384,12 @@ impl<'a> Planning<'a, '_> {
             self.ground.count_steps(1);
             self.ground.whole(site).map(Cow::Borrowed)
         };
-        let place_on = |demand: &Demand<'_>, nodes: &[usize]| place(demand, &self.ground.sites, nodes, &up);
-        let fits = kind.demand.as_ref().is_some_and(|demand| match demand.is_of_one_node() {
-            true => kind.order.iter().any(|site| place_on(demand, &[*site]).is_some()),
-            false => place_on(demand, &kind.order).is_some(),
+        let place_on = |demand: &Demand<'_>, nodes: &[usize]| place(demand, self.ground.terrain(), nodes, &up);
+        // A wish for few switches passes: it is no reason to be refused.
+        let demand = kind.demand.clone().map(|demand| Demand { switches_max: None, ..demand });
+        let fits = demand.is_some_and(|demand| match demand.is_of_one_node() {
+            true => kind.order.iter().any(|site| place_on(&demand, &[*site]).is_some()),
+            false => place_on(&demand, &kind.order).is_some(),
         });
         let refused = if fits {
             None
@@ -414,7 +423,12 @@ impl<'a> Planning<'a, '_> {
 
     /// A blocked job: the first K of a partition get a protected start.
     fn wait_its_turn(&mut self, job: &'a Job, number: usize, seconds: i64) {
-        let Some(field) = self.kinds.get(number).field else { return };
+        let kind = self.kinds.get(number);
+        let Some(field) = kind.field else { return };
+        if kind.demand.as_ref().is_some_and(|demand| demand.switches_max.is_some()) {
+            let until = choosy_until(job, self.parameters);
+            self.cycle.wake = self.cycle.wake.into_iter().chain(until).min();
+        }
         let before = self.blocked.entry(field).or_insert(0);
         let position = *before;
         *before = before.saturating_add(1);
@@ -436,8 +450,18 @@ impl<'a> Planning<'a, '_> {
         let kind = self.kinds.get(number);
         let Some(demand) = &kind.demand else { return };
         let seconds = (seconds != FOR_EVER).then_some(seconds);
-        let wanted = Wanted { demand, order: &kind.order, seconds };
-        let found = self.releases.earliest(self.cluster, &self.ground, self.now, &self.promises, &wanted);
+        let wanted = Wanted { demand, order: &kind.order, seconds, from: None };
+        let mut found = self.releases.earliest(self.cluster, &self.ground, self.now, &self.promises, &wanted);
+        if demand.switches_max.is_some() && !demand.is_of_one_node() {
+            let demand = Demand { switches_max: None, ..demand.clone() };
+            let from = choosy_until(job, self.parameters);
+            let wanted = Wanted { demand: &demand, from, ..wanted };
+            let any = self.releases.earliest(self.cluster, &self.ground, self.now, &self.promises, &wanted);
+            found = match (found, any) {
+                (Some(few), Some(any)) if any.start < few.start => Some(any),
+                (few, any) => few.or(any),
+            };
+        }
         let Some(found) = found else { return };
         self.promises.keep(&self.ground.sites, &found);
         let names = found.shares.iter().map(|share| &self.ground.sites[share.site].node.definition.name);
@@ -454,4 +478,12 @@ impl<'a> Planning<'a, '_> {
         }
         self.cycle.reasons.push(ReasonChange { job: job.id, reason, detail: detail.to_string() });
     }
+}
+
+/// Until when a job waits for few switches; `None`: it has no such wish.
+fn choosy_until(job: &Job, parameters: &ClusterParameters) -> Option<UtcMicros> {
+    let few = job.request.switches?;
+    let wait = i64::try_from(few.wait_within(parameters.switch_wait_max).0).unwrap_or(i64::MAX);
+    // Its begin has come, and no commit has said so yet.
+    Some(job.eligible.or(job.begin)?.plus_seconds(wait))
 }

@@ -55,6 +55,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) order: &'a [usize],
     /// How long it runs; `None`: no limit.
     pub(crate) seconds: Option<i64>,
+    /// Of a demand of several nodes: the first instant that counts, which is after now. `None`: any after now.
+    pub(crate) from: Option<UtcMicros>,
 }
 
 /// An earliest start.
@@ -112,13 +114,13 @@ impl<'a> Releases<'a> {
         let mut releases = self.all.iter().peekable();
         let mut ends = promises.ends().iter().skip_while(|(end, _)| *end <= now).peekable();
         let mut touched: Vec<usize> = Vec::new();
+        let mut from = wanted.from;
         loop {
             let next_release = releases.peek().map(|release| release.at);
             let next_end = ends.peek().map(|(end, _)| *end);
-            let instant = match (next_release, next_end) {
-                (Some(release), Some(end)) => release.min(end),
-                (release, end) => release.or(end)?,
-            };
+            let instant = [next_release, next_end, from].into_iter().flatten().min()?;
+            let begins = from == Some(instant);
+            from = from.filter(|_| !begins);
             touched.clear();
             while let Some(release) = releases.next_if(|release| release.at == instant) {
                 touched.extend(release.shares(ground).iter().filter_map(|share| future.give(share)));
@@ -126,7 +128,7 @@ impl<'a> Releases<'a> {
             while let Some((_, site)) = ends.next_if(|(end, _)| *end == instant) {
                 touched.extend(future.is_wanted(*site).then_some(*site));
             }
-            if touched.is_empty() {
+            if touched.is_empty() && !begins {
                 continue;
             }
             touched.sort_unstable_by_key(|site| future.ranks[*site]);
@@ -135,7 +137,7 @@ impl<'a> Releases<'a> {
                 None => future.try_at(instant, promises, wanted, &touched),
                 Some(able) => {
                     touched.iter().for_each(|site| able.count(&future, wanted, *site));
-                    let could = able.is_enough(wanted);
+                    let could = from.is_none() && able.is_enough(wanted);
                     could.then(|| future.try_at(instant, promises, wanted, &able.in_order())).flatten()
                 }
             };
@@ -191,7 +193,7 @@ impl<'g, 'a> Future<'g, 'a> {
             let free = Cow::Borrowed(self.free(site)?);
             Some(promises.without(&self.ground.sites[site], site, free, Some(start), end))
         };
-        let shares = place(wanted.demand, &self.ground.sites, order, &left)?;
+        let shares = place(wanted.demand, self.ground.terrain(), order, &left)?;
         let free_at_start = shares.iter().filter_map(|share| self.free(share.site).cloned()).collect();
         Some(Found { start, end, shares, free_at_start })
     }

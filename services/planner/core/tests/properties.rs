@@ -90,6 +90,12 @@ fn nodes() -> Vec<NodeDefinition> {
     nodes[2].sockets = 2;
     nodes[2].threads_per_core = 2;
     nodes[2].cores_per_socket = 2;
+    // One GPU is bound to no cores, and one names cores that the node does not have.
+    for (gpu, cores) in nodes[2].gpus.iter_mut().zip([(0, 2), (2, 4), (3, 9)]) {
+        gpu.cores = IndexSet::range(cores.0, cores.1);
+    }
+    nodes[1].gpus[1].cores = IndexSet::range(4, 8);
+    nodes[2].gpus[1].links = vec![1, 0, 4];
     nodes
 }
 

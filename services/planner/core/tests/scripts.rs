@@ -16,12 +16,17 @@ macro_rules! scripts {
 
 scripts! {
     arrays_start_task_by_task,
+    blocks_hold_gangs_together,
     bounds_stop_a_cycle_and_say_so,
+    contiguous_nodes_are_neighbours,
     cpu_jobs_keep_away_from_gpu_nodes,
     dependencies_and_begin_times,
     exclusive_jobs_have_their_nodes_alone,
+    few_switches_are_waited_for,
+    gangs_go_to_the_lowest_switch,
     gpu_jobs_keep_whole_nodes_whole,
     gpu_types_and_scopes,
+    gpus_are_close_to_each_other_and_to_their_cpus,
     later_jobs_do_not_delay_protected_starts,
     limits_promise_the_end_of_runs,
     memory_by_default,

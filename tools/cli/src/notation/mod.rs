@@ -2,6 +2,7 @@
 
 pub mod features;
 pub mod node_count;
+pub mod switches;
 
 use daybook_schemas::grammar::dependency::InvalidDependency;
 

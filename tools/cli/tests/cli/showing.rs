@@ -91,9 +91,10 @@ fn mistakes_and_unknown_things_have_slurms_words() {
         ("scontrol show node nosuch", "stdout:\nNode nosuch not found\nexit: 1".into()),
         ("scontrol show partition nosuch", "stdout:\nPartition nosuch not found\nexit: 1".into()),
         ("scontrol show nosuch", "stderr:\ninvalid entity:nosuch for keyword:show \nexit: 1".into()),
+        ("scontrol show topology", "stdout:\nNo topology information available\nexit: 0".into()),
         (
-            "scontrol show topology",
-            "stderr:\nscontrol: error: show topology is not supported by daybook yet\nexit: 1".into(),
+            "scontrol show assoc_mgr",
+            "stderr:\nscontrol: error: show assoc_mgr is not supported by daybook yet\nexit: 1".into(),
         ),
         ("scontrol show reservation", "stdout:\nNo reservations in the system\nexit: 0".into()),
     ] {

@@ -12,12 +12,11 @@ use daybook_schemas::events::{
 };
 use daybook_schemas::job::{JobSpec, JobUser, OpenMode, ResourceRequest, TimeLimit};
 use daybook_schemas::node::{
-    ClusterParameters, GpuDevice, NodeDefinition, NodeUpdateState, PartitionDefinition, PartitionState,
+    ClusterParameters, GpuDevice, NodeDefinition, NodeUpdateState, PartitionDefinition,
 };
 use daybook_schemas::run::{EndCause, ExitStatus};
 use daybook_schemas::{
-    Actor, BlobHash, Commit, Event, EventId, GpuUuid, JobId, Mebibytes, NodeName, RunId, Seconds, Seq,
-    Subject, UtcMicros,
+    Actor, BlobHash, Commit, Event, EventId, JobId, Mebibytes, NodeName, RunId, Seq, Subject, UtcMicros,
 };
 
 /// Where the scripts' time begins.
@@ -124,73 +123,17 @@ impl Simulation {
 }
 
 pub fn node(name: &str, cpus: u32, memory: u64, gpus: &[&str]) -> NodeDefinition {
-    let device = |(index, gpu_type): (usize, &&str)| GpuDevice {
-        index: index as u32,
-        uuid: GpuUuid::from(format!("{name}/gpu{index}")),
-        gpu_type: gpu_type.to_string(),
-        file: None,
-    };
-    NodeDefinition {
-        name: NodeName::from(name),
-        hostname: name.to_string(),
-        address: name.to_string(),
-        cpus,
-        boards: 1,
-        sockets: 1,
-        cores_per_socket: cpus,
-        threads_per_core: 1,
-        memory: Mebibytes(memory),
-        tmp_disk: Mebibytes(0),
-        weight: 1,
-        features: Vec::new(),
-        gpus: gpus.iter().enumerate().map(device).collect(),
-        gres: String::new(),
-        simulated: true,
-        initial: None,
-    }
+    let gpus = (0u32..).zip(gpus).map(|(index, gpu_type)| GpuDevice::new(name, index, gpu_type));
+    let definition = NodeDefinition::new(name, cpus, Mebibytes(memory));
+    NodeDefinition { gpus: gpus.collect(), simulated: true, ..definition }
 }
 
 pub fn partition(name: &str, nodes: &[&str]) -> PartitionDefinition {
-    PartitionDefinition {
-        name: name.to_string(),
-        nodes: nodes.iter().map(|name| NodeName::from(*name)).collect(),
-        nodes_text: nodes.join(","),
-        default: false,
-        state: PartitionState::Up,
-        max_time: TimeLimit::Unlimited,
-        default_time: None,
-        min_nodes: 0,
-        max_nodes: None,
-        priority_tier: 1,
-        priority_job_factor: 1,
-        allow_accounts: None,
-        deny_accounts: Vec::new(),
-        allow_groups: None,
-        root_only: false,
-        hidden: false,
-        exclusive: false,
-        default_memory: None,
-    }
+    PartitionDefinition::new(name, nodes.iter().map(|name| NodeName::from(*name)).collect())
 }
 
 pub fn parameters() -> ClusterParameters {
-    ClusterParameters {
-        kill_wait: Seconds(30),
-        min_job_age: Seconds(300),
-        max_array_size: 1001,
-        max_job_count: 1_000_000,
-        first_job_id: 1,
-        default_memory: None,
-        memory_is_consumed: false,
-        enforce_partition_limits: false,
-        job_requeue: true,
-        node_timeout: Seconds(300),
-        over_time_limit_minutes: 0,
-        backfill_reservations: 1,
-        planner_jobs_max: 10_000,
-        strict_order: false,
-        backfill_by_expected_time: false,
-    }
+    ClusterParameters { max_job_count: 1_000_000, memory_is_consumed: false, ..ClusterParameters::default() }
 }
 
 pub fn configuration(
@@ -200,30 +143,10 @@ pub fn configuration(
 ) -> ClusterConfigured {
     ClusterConfigured {
         cluster_name: "test".to_string(),
-        config_hash: String::new(),
         nodes,
         partitions,
         parameters,
-        administrators: Vec::new(),
-        sources: Vec::new(),
-    }
-}
-
-pub fn request() -> ResourceRequest {
-    ResourceRequest {
-        nodes_min: 1,
-        nodes_max: None,
-        tasks: 1,
-        tasks_given: false,
-        cpus_per_task: 1,
-        cpus_per_task_given: false,
-        tasks_per_node: None,
-        memory: None,
-        gpus: Vec::new(),
-        exclusive: false,
-        nodes_required: Vec::new(),
-        nodes_excluded: Vec::new(),
-        features: Vec::new(),
+        ..ClusterConfigured::default()
     }
 }
 
@@ -234,7 +157,7 @@ pub fn job(name: &str, partition: &str, minutes: u32) -> JobSpec {
         account: None,
         partition: partition.to_string(),
         qos: None,
-        request: request(),
+        request: ResourceRequest::default(),
         time_limit: Some(TimeLimit::minutes(minutes)),
         begin: None,
         dependencies: None,

@@ -1,15 +1,17 @@
 //! Scripts: commands in, text out; see `tests/scripts/`.
 //!
 //! ```text
-//! cluster memory=on order=strict|expected|queue reservations=1 jobs_max=100 default_mem_per_cpu=500
+//! cluster switch_wait=300 block_sizes=2,4 memory=on order=strict|expected|queue reservations=1 jobs_max=100 default_mem_per_cpu=500
 //! node node01 cpus=8 mem=16000 gpus=a100,a100 weight=1 features=a,b sockets=2 threads=2 unregistered
+//!      cores=0-3/4-7 links=0,4/4,0 (of each GPU)
+//! switch leaf1 nodes=node01,node02 | switch top switches=leaf1,leaf2 | block b1 nodes=node01,node02
 //! partition main nodes=node01,node02 max_time=60 min_nodes=1 max_nodes=2 tier=1 state=UP exclusive
 //! submit NAME p=main t=30 N=1-2 n=4 c=2 tpn=2 mem=500 mem_per_cpu=500 mem_per_gpu=500 gres=a100:2 gpus=2 gpt=1
-//!        exclusive w=node01 x=node02 C=a array=0-9%2 begin=60 nice=5 after=ok:1 kill hold
+//!        contiguous switches=1@300 exclusive w=node01 x=node02 C=a array=0-9%2 begin=60 nice=5 after=ok:1 kill hold
 //! plan | tick SECONDS | end RUN [fail] | cancel JOB | hold JOB | drain NODE | resume NODE | down NODE | jobs
 //! ```
 //!
-//! Where `cluster`, `node` and `partition` lines stand behind others, they change the configuration.
+//! Where lines of the first six kinds stand behind others, they change the configuration.
 
 use std::fmt::Write;
 
@@ -17,13 +19,14 @@ use daybook_plan::Cycle;
 use daybook_schemas::JobId;
 use daybook_schemas::job::{
     ArrayRequest, Dependencies, Dependency, DependencyKind, GpuRequest, GpuScope, JobSpec, JobState,
-    MemoryRequest, TimeLimit,
+    MemoryRequest, SwitchRequest, TimeLimit,
 };
 use daybook_schemas::node::{
     ClusterParameters, NodeDefinition, NodeUpdateState, PartitionDefinition, PartitionState,
 };
 use daybook_schemas::run::ExitStatus;
-use daybook_schemas::{Mebibytes, NodeName};
+use daybook_schemas::topology::{BlockDefinition, BlockTopology, SwitchDefinition, Topology};
+use daybook_schemas::{Mebibytes, NodeName, Seconds};
 
 use super::{DAWN, Simulation, configuration, job, node, parameters, partition};
 
@@ -36,6 +39,8 @@ pub struct Script {
     nodes: Vec<NodeDefinition>,
     unregistered: Vec<NodeName>,
     partitions: Vec<PartitionDefinition>,
+    switches: Vec<SwitchDefinition>,
+    blocks: BlockTopology,
     is_configured: bool,
 }
 
@@ -47,6 +52,8 @@ pub fn run(text: &str) -> String {
         nodes: Vec::new(),
         unregistered: Vec::new(),
         partitions: Vec::new(),
+        switches: Vec::new(),
+        blocks: BlockTopology::default(),
         is_configured: false,
     };
     let mut out = String::new();
@@ -76,6 +83,10 @@ impl<'a> Options<'a> {
         self.get(key).map(|value| value.parse().unwrap_or_else(|_| panic!("{key}={value}: no number")))
     }
 
+    fn parts(&mut self, key: &str) -> Vec<&'a str> {
+        self.get(key).map_or(Vec::new(), |value| value.split('/').collect())
+    }
+
     fn list(&mut self, key: &str) -> Vec<&'a str> {
         self.get(key).map_or(Vec::new(), |value| value.split(',').collect())
     }
@@ -85,7 +96,7 @@ impl Script {
     fn command(&mut self, line: &str) -> String {
         let mut words = line.split_whitespace();
         let verb = words.next().unwrap();
-        let configures = matches!(verb, "cluster" | "node" | "partition");
+        let configures = matches!(verb, "cluster" | "node" | "partition" | "switch" | "block");
         if !configures && !self.is_configured {
             self.configure();
         }
@@ -96,6 +107,7 @@ impl Script {
             "cluster" => self.set_cluster(&mut options),
             "node" => self.set_node(name, &mut options),
             "partition" => self.set_partition(name, &mut options),
+            "switch" | "block" => self.connect(verb, name, &mut options),
             "submit" => self.submit(name, &mut options),
             "plan" => self.plan(),
             "jobs" => self.jobs(),
@@ -115,6 +127,11 @@ impl Script {
             parameters.strict_order = order == "strict";
             parameters.backfill_by_expected_time = order == "expected";
         }
+        if let Some(seconds) = options.number("switch_wait") {
+            parameters.switch_wait_max = Seconds(seconds.into());
+        }
+        let sizes = options.list("block_sizes");
+        self.blocks.sizes = sizes.iter().map(|size| size.parse().unwrap()).collect();
         if let Some(count) = options.number("reservations") {
             parameters.backfill_reservations = count;
         }
@@ -138,6 +155,12 @@ impl Script {
         definition.sockets = options.number("sockets").unwrap_or(1);
         definition.threads_per_core = options.number("threads").unwrap_or(1);
         definition.cores_per_socket = cpus / definition.sockets / definition.threads_per_core;
+        for (gpu, cores) in definition.gpus.iter_mut().zip(options.parts("cores")) {
+            gpu.cores = cores.parse().unwrap();
+        }
+        for (gpu, links) in definition.gpus.iter_mut().zip(options.parts("links")) {
+            gpu.links = links.split(',').map(|links| links.parse().unwrap()).collect();
+        }
         if options.get("unregistered").is_some() {
             self.unregistered.push(definition.name.clone());
         }
@@ -167,9 +190,30 @@ impl Script {
         String::new()
     }
 
+    fn connect(&mut self, verb: &str, name: &str, options: &mut Options<'_>) -> String {
+        self.is_configured = false;
+        let (name, nodes) =
+            (name.to_string(), options.list("nodes").into_iter().map(NodeName::from).collect());
+        if verb == "block" {
+            self.blocks.blocks.push(BlockDefinition { name, nodes });
+        } else {
+            let switches = options.list("switches").into_iter().map(str::to_string).collect();
+            self.switches.push(SwitchDefinition { name, nodes, switches, link_speed: None });
+        }
+        String::new()
+    }
+
+    fn topology(&self) -> Option<Topology> {
+        let tree = || Topology::Tree(self.switches.clone());
+        let is_block = !self.blocks.blocks.is_empty();
+        is_block.then(|| Topology::Block(self.blocks.clone())).or((!self.switches.is_empty()).then(tree))
+    }
+
     fn configure(&mut self) {
         self.is_configured = true;
-        let configured = configuration(self.nodes.clone(), self.partitions.clone(), self.parameters.clone());
+        let mut configured =
+            configuration(self.nodes.clone(), self.partitions.clone(), self.parameters.clone());
+        configured.topology = self.topology();
         self.simulation.configure(configured);
         for node in self.nodes.clone() {
             let is_known = self.simulation.cluster.nodes()[&node.name].registration.is_some();
@@ -278,6 +322,12 @@ pub fn set_request(spec: &mut JobSpec, options: &mut Options<'_>) {
         }
     }
     request.exclusive = options.get("exclusive").is_some();
+    request.contiguous = options.get("contiguous").is_some();
+    request.switches = options.get("switches").map(|few| {
+        let (count, wait) = few.split_once('@').map_or((few, None), |(count, wait)| (count, Some(wait)));
+        let wait = wait.map(|seconds| Seconds(seconds.parse().unwrap()));
+        SwitchRequest { count: count.parse().unwrap(), wait }
+    });
     request.nodes_required = options.list("w").into_iter().map(NodeName::from).collect();
     request.nodes_excluded = options.list("x").into_iter().map(NodeName::from).collect();
     request.features = options.list("C").into_iter().map(str::to_string).collect();
@@ -314,6 +364,9 @@ pub fn describe(cycle: &Cycle) -> String {
     }
     if cycle.bound.is_some() {
         writeln!(out, "  bounded after {} jobs", cycle.jobs_considered).unwrap();
+    }
+    if let Some(wake) = cycle.wake {
+        writeln!(out, "  wake at +{}", (wake.0 - DAWN.0) / 1_000_000).unwrap();
     }
     if out.is_empty() {
         out.push_str(NOTHING);

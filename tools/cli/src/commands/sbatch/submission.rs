@@ -96,6 +96,8 @@ fn resources(wishes: &Wishes, remarks: &mut Vec<String>) -> Result<ResourceReque
         memory: wishes.memory,
         gpus: gpus(wishes)?,
         exclusive: wishes.exclusive,
+        contiguous: wishes.contiguous,
+        switches: wishes.switches,
         nodes_required: wishes.node_list.clone(),
         nodes_excluded: wishes.exclude.clone(),
         features: wishes.features.clone(),

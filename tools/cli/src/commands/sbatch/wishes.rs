@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use daybook_schemas::grammar::gres::{self, GresCount};
 use daybook_schemas::grammar::{array, dependency, duration, hostlist, memory};
 use daybook_schemas::job::{
-    ArrayRequest, Dependencies, GpuRequest, GpuScope, JobUser, MemoryRequest, OpenMode, TimeLimit,
+    ArrayRequest, Dependencies, GpuRequest, GpuScope, JobUser, MemoryRequest, OpenMode, SwitchRequest,
+    TimeLimit,
 };
 use daybook_schemas::{NodeName, UtcMicros};
 
 use super::fault::Fault;
-use crate::notation::{dependency_refusal, features, node_count};
+use crate::notation::{dependency_refusal, features, node_count, switches};
 use crate::options::Given;
 use crate::{people, times};
 
@@ -29,6 +30,7 @@ pub struct Wishes {
     pub begin: Option<UtcMicros>,
     pub chdir: Option<PathBuf>,
     pub comment: Option<String>,
+    pub contiguous: bool,
     pub features: Vec<String>,
     pub cpus_per_task: Option<u32>,
     pub dependencies: Option<Dependencies>,
@@ -58,6 +60,7 @@ pub struct Wishes {
     pub qos: Option<String>,
     pub quiet: bool,
     pub requeue: Option<bool>,
+    pub switches: Option<SwitchRequest>,
     pub time_limit: Option<TimeLimit>,
     pub user: Option<JobUser>,
     pub verbose: u32,
@@ -101,6 +104,7 @@ impl Wishes {
             "chdir" => self.chdir = Some(around.work_dir.join(value)),
             "comment" => self.comment = text(),
             "constraint" => self.features = read_features(value)?,
+            "contiguous" => self.contiguous = true,
             "dependency" => {
                 let read = dependency::parse(value)
                     .map_err(|fault| Fault::submission(dependency_refusal(&fault)))?;
@@ -154,6 +158,10 @@ impl Wishes {
             "mem" => self.memory = Some(MemoryRequest::PerNode(read_memory(name, value)?)),
             "mem-per-cpu" => self.memory = Some(MemoryRequest::PerCpu(read_memory(name, value)?)),
             "mem-per-gpu" => self.memory = Some(MemoryRequest::PerGpu(read_memory(name, value)?)),
+            "switches" => {
+                let few = switches::parse(value).map_err(|error| Fault::refused(error.to_string()))?;
+                self.switches = Some(few);
+            }
             "gres" => {
                 let invalid = |_| Fault::refused("Invalid generic resource (gres) specification");
                 self.gres = requests(gres::parse_gres(value).map_err(invalid)?, GpuScope::Node);

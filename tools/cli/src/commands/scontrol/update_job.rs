@@ -2,15 +2,15 @@
 
 use std::ops::ControlFlow;
 
-use daybook_schemas::NodeName;
 use daybook_schemas::api::{Changed, JobSelector, JobUpdateRequest, JobView};
 use daybook_schemas::events::JobUpdated;
 use daybook_schemas::grammar::{dependency, duration, gres, hostlist, job_id, memory};
-use daybook_schemas::job::{GpuScope, MemoryRequest, ResourceRequest, TimeLimit};
+use daybook_schemas::job::{GpuScope, MemoryRequest, ResourceRequest, SwitchRequest, TimeLimit};
+use daybook_schemas::{NodeName, Seconds};
 
 use super::update::{Setting, unknown};
 use crate::client::{CallError, Client};
-use crate::notation::{dependency_refusal, features, node_count};
+use crate::notation::{dependency_refusal, features, node_count, switches};
 use crate::{say, times};
 
 /// Settings of a job that Slurm has and Daybook has not yet.
@@ -19,7 +19,6 @@ const REFUSED: &[&str] = &[
     "burstbuffer",
     "clusterfeatures",
     "clusters",
-    "contiguous",
     "corespec",
     "deadline",
     "delayboot",
@@ -45,13 +44,11 @@ const REFUSED: &[&str] = &[
     "stderr",
     "stdin",
     "stdout",
-    "switches",
     "systemcomment",
     "taskspernode",
     "threadspec",
     "timemin",
     "userid",
-    "wait-for-switch",
     "wckey",
     "workdir",
 ];
@@ -246,6 +243,20 @@ impl Subject<'_> {
                     }
                 })?;
             }
+            "contiguous" => request.contiguous = self.yes_or_no("Contiguous", value)?,
+            // As in Slurm, 0 takes the wish back.
+            "switches" if value == "0" => request.switches = None,
+            "switches" => {
+                let few = switches::parse(value).map_err(|error| self.invalid(&error.to_string()))?;
+                request.switches = Some(few);
+            }
+            "wait-for-switch" => {
+                let wait = Some(Seconds(self.number("wait-for-switch", value)?.into()));
+                request.switches = match request.switches {
+                    Some(few) => Some(SwitchRequest { wait, ..few }),
+                    None => return Err(self.invalid("wait-for-switch needs Switches=COUNT before it")),
+                };
+            }
             "minmemorynode" => request.memory = Some(MemoryRequest::PerNode(self.memory(value)?)),
             "minmemorycpu" => request.memory = Some(MemoryRequest::PerCpu(self.memory(value)?)),
             "reqnodelist" => request.nodes_required = self.nodes(value)?,
@@ -347,6 +358,9 @@ const REQUEST_KEYS: &[&str] = &[
     "reqcpus",
     "cpuspertask",
     "features",
+    "contiguous",
+    "switches",
+    "wait-for-switch",
     "minmemorynode",
     "minmemorycpu",
     "reqnodelist",

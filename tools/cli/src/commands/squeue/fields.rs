@@ -293,7 +293,7 @@ pub const FIELDS: &[Field] = {
         unset(None, "PreemptTime", "PREEMPT_TIME", not_available),
         unset(None, "Profile", "PROFILE", |_, _, o| o.push_str("NotSet")),
         unset(None, "Reboot", "REBOOT", zero),
-        unset(None, "ReqSwitch", "REQ_SWITCH", zero),
+        named("ReqSwitch", "REQ_SWITCH", &[Switches], |r, _, o| number(r, Switches, o)),
         named("Requeue", "REQUEUE", &[Requeue], |r, _, o| flag(r, Requeue, o)),
         unset(None, "ResizeTime", "RESIZE_TIME", not_available),
         named("RestartCnt", "RESTART_COUNT", &[Restarts], |r, _, o| number(r, Restarts, o)),

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use daybook_schemas::Seconds;
 use daybook_schemas::api::{JobSelector, JobView};
 use daybook_schemas::events::ClusterConfigured;
 use daybook_schemas::grammar::duration::{format_elapsed, format_time_limit};
 use daybook_schemas::grammar::{array, hostlist, job_id};
-use daybook_schemas::job::{ArrayRequest, GpuScope, JobState, MemoryRequest, TimeLimit};
+use daybook_schemas::job::{ArrayRequest, GpuScope, JobState, MemoryRequest, ResourceRequest, TimeLimit};
+use daybook_schemas::node::ClusterParameters;
 use daybook_schemas::run::RunNode;
 
 use super::lines::{Record, or_null};
@@ -51,14 +53,22 @@ pub fn show(flags: Flags, id: Option<&str>) -> u8 {
     }
 }
 
-/// The memory that a job gets which asked for none.
-#[derive(Debug, Default)]
-struct MemoryDefaults {
+/// What a job gets which did not say: memory, and the time to wait for few switches.
+#[derive(Debug)]
+struct Defaults {
     by_partition: BTreeMap<String, MemoryRequest>,
     cluster: Option<MemoryRequest>,
+    switch_wait_max: Seconds,
 }
 
-fn ask(wanted: Option<&JobSelector>) -> Result<(Vec<JobView>, MemoryDefaults), CallError> {
+impl Default for Defaults {
+    fn default() -> Defaults {
+        let switch_wait_max = ClusterParameters::default().switch_wait_max;
+        Defaults { by_partition: BTreeMap::new(), cluster: None, switch_wait_max }
+    }
+}
+
+fn ask(wanted: Option<&JobSelector>) -> Result<(Vec<JobView>, Defaults), CallError> {
     let mut client = Client::connect()?;
     let mut jobs: Vec<JobView> = match wanted {
         Some(selector) => client.get(&format!("/v1/jobs/{}", selector.job))?,
@@ -71,10 +81,12 @@ fn ask(wanted: Option<&JobSelector>) -> Result<(Vec<JobView>, MemoryDefaults), C
             (None, None) => false,
         });
     }
-    let mut defaults = MemoryDefaults::default();
-    if jobs.iter().any(|job| job.spec.request.memory.is_none()) {
+    let mut defaults = Defaults::default();
+    let asks_less = |request: &ResourceRequest| request.memory.is_none() || request.switches.is_some();
+    if jobs.iter().any(|job| asks_less(&job.spec.request)) {
         let cluster: ClusterConfigured = client.get("/v1/cluster")?;
         defaults.cluster = cluster.parameters.default_memory;
+        defaults.switch_wait_max = cluster.parameters.switch_wait_max;
         let partitions = cluster.partitions.into_iter();
         defaults.by_partition =
             partitions.filter_map(|partition| Some((partition.name, partition.default_memory?))).collect();
@@ -83,14 +95,14 @@ fn ask(wanted: Option<&JobSelector>) -> Result<(Vec<JobView>, MemoryDefaults), C
 }
 
 /// The text of one job record.
-fn text(job: &JobView, defaults: &MemoryDefaults, flags: Flags, instants: &Instants) -> String {
+fn text(job: &JobView, defaults: &Defaults, flags: Flags, instants: &Instants) -> String {
     let mut record = Record::new(flags);
     record.add(identity(job));
     who_and_state(&mut record, job, flags);
     times(&mut record, job, instants);
     place_and_size(&mut record, job, flags);
     request(&mut record, job, defaults);
-    files(&mut record, job);
+    files(&mut record, job, defaults);
     record.line("");
     record.finish()
 }
@@ -254,7 +266,7 @@ fn details(record: &mut Record, nodes: &[RunNode]) {
     }
 }
 
-fn request(record: &mut Record, job: &JobView, defaults: &MemoryDefaults) {
+fn request(record: &mut Record, job: &JobView, defaults: &Defaults) {
     let request = &job.spec.request;
     let memory = request
         .memory
@@ -273,12 +285,13 @@ fn request(record: &mut Record, job: &JobView, defaults: &MemoryDefaults) {
     record.line(format!("MinCPUsNode={cpus} {memory} MinTmpDiskNode=0"));
     record.line(format!("Features={} DelayBoot=00:00:00", or_null(&request.features.join("&"))));
     record.line(format!(
-        "OverSubscribe={} Contiguous=0 Licenses=(null) Network=(null)",
-        if request.exclusive { "NO" } else { "OK" }
+        "OverSubscribe={} Contiguous={} Licenses=(null) Network=(null)",
+        if request.exclusive { "NO" } else { "OK" },
+        u8::from(request.contiguous)
     ));
 }
 
-fn files(record: &mut Record, job: &JobView) {
+fn files(record: &mut Record, job: &JobView, defaults: &Defaults) {
     let command = match &job.spec.command {
         None => "(null)".to_string(),
         Some(command) => {
@@ -294,6 +307,10 @@ fn files(record: &mut Record, job: &JobView) {
     record.line(format!("StdErr={}", job.std_err));
     record.line(format!("StdIn={}", job.std_in));
     record.line(format!("StdOut={}", job.std_out));
+    if let Some(few) = job.spec.request.switches {
+        let wait = format_elapsed(few.wait_within(defaults.switch_wait_max).0);
+        record.line(format!("Switches={}@{wait}", few.count));
+    }
     record.line("Power=");
     for (scope, key, prefix) in [
         (GpuScope::Node, "TresPerNode", "gres:"),

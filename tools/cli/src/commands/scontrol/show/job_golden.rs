@@ -7,7 +7,7 @@ use super::*;
 use crate::commands::sample;
 
 fn check(job: &JobView, flags: Flags, expected: Expect) {
-    expected.assert_eq(&text(job, &MemoryDefaults::default(), flags, &sample::instants()));
+    expected.assert_eq(&text(job, &Defaults::default(), flags, &sample::instants()));
 }
 
 fn on_two_nodes() -> Value {
@@ -108,7 +108,7 @@ fn lines_with(text: &str, words: &[&str]) -> String {
 }
 
 fn lines_of(job: &JobView, flags: Flags, words: &[&str]) -> String {
-    lines_with(&text(job, &MemoryDefaults::default(), flags, &sample::instants()), words)
+    lines_with(&text(job, &Defaults::default(), flags, &sample::instants()), words)
 }
 
 #[test]
@@ -217,7 +217,8 @@ fn the_request_shows_as_it_was_made() {
     let job = waiting(json!({ "spec": {
         "command": "t/run.sh", "arguments": ["a", "b"], "comment": null,
         "request": { "nodes_min": 2, "nodes_max": 2, "tasks_per_node": 2, "memory": { "per_node": 1024 },
-            "features": ["a100", "intel"], "exclusive": true, "nodes_required": ["node01", "node02"],
+            "features": ["a100", "intel"], "exclusive": true, "contiguous": true,
+            "switches": { "count": 2, "wait": 90 }, "nodes_required": ["node01", "node02"],
             "gpus": [{ "scope": "job", "gpu_type": "a100", "count": 2 }, { "scope": "task", "count": 1 }] },
     } }));
     expect![[r#"
@@ -227,8 +228,9 @@ fn the_request_shows_as_it_was_made() {
            Socks/Node=* NtasksPerN:B:S:C=2:0:*:* CoreSpec=*
            MinCPUsNode=4 MinMemoryNode=1G MinTmpDiskNode=0
            Features=a100&intel DelayBoot=00:00:00
-           OverSubscribe=NO Contiguous=0 Licenses=(null) Network=(null)
+           OverSubscribe=NO Contiguous=1 Licenses=(null) Network=(null)
            Command=t/run.sh a b
+           Switches=2@00:01:30
            TresPerJob=gres:gpu:a100:2
            TresPerTask=gres:gpu:1"#]]
     .assert_eq(&lines_of(
@@ -241,6 +243,7 @@ fn the_request_shows_as_it_was_made() {
             "MinCPUs",
             "Features",
             "OverSub",
+            "Switches",
             "Command",
             "TresPer",
             "Comment",
@@ -253,8 +256,8 @@ fn memory_that_was_not_asked_for_is_the_default() {
     let job = waiting(json!({ "spec": { "request": { "memory": null } } }));
     let by_partition =
         BTreeMap::from([("main".to_string(), MemoryRequest::PerCpu(daybook_schemas::Mebibytes(500)))]);
-    let defaults = MemoryDefaults { by_partition, cluster: None };
-    let line = |defaults: &MemoryDefaults| {
+    let defaults = Defaults { by_partition, ..Defaults::default() };
+    let line = |defaults: &Defaults| {
         lines_with(&text(&job, defaults, Flags::default(), &sample::instants()), &["MinMemory"])
     };
     expect![[r#"
@@ -264,5 +267,5 @@ fn memory_that_was_not_asked_for_is_the_default() {
     expect![[r#"
         (lines)
            MinCPUsNode=2 MinMemoryNode=0 MinTmpDiskNode=0"#]]
-    .assert_eq(&line(&MemoryDefaults::default()));
+    .assert_eq(&line(&Defaults::default()));
 }

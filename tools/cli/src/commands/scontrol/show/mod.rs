@@ -6,6 +6,7 @@ mod job;
 mod lines;
 mod node;
 mod partition;
+mod topology;
 
 use super::Flags;
 use crate::say;
@@ -22,6 +23,7 @@ enum Entity {
     Nodes,
     Partitions,
     Reservations,
+    Topology,
     /// Slurm's, not Daybook's yet.
     Refused(&'static str),
 }
@@ -47,7 +49,7 @@ const ENTITIES: &[(&str, usize, Entity)] = &[
     ("reservations", 1, Entity::Reservations),
     ("slurmd", 2, Entity::Refused("slurmd")),
     ("steps", 2, Entity::Refused("step")),
-    ("topology", 1, Entity::Refused("topology")),
+    ("topology", 1, Entity::Topology),
 ];
 
 fn find(word: &str) -> Option<Entity> {
@@ -87,6 +89,7 @@ pub fn run(flags: Flags, arguments: &[String]) -> u8 {
         Entity::Nodes => node::show(flags, id),
         Entity::Partitions => partition::show(flags, id),
         Entity::Reservations => print_line("No reservations in the system"),
+        Entity::Topology => topology::show(flags, id),
         Entity::Refused(name) => {
             say::error("scontrol", format!("show {name} is not supported by daybook yet"));
             1
