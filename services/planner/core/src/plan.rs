@@ -384,7 +384,8 @@ impl<'a> Planning<'a, '_> {
             self.ground.count_steps(1);
             self.ground.whole(site).map(Cow::Borrowed)
         };
-        let place_on = |demand: &Demand<'_>, nodes: &[usize]| place(demand, self.ground.terrain(), nodes, &up);
+        let place_on =
+            |demand: &Demand<'_>, nodes: &[usize]| place(demand, self.ground.terrain(), nodes, &up);
         // A wish for few switches passes: it is no reason to be refused.
         let demand = kind.demand.clone().map(|demand| Demand { switches_max: None, ..demand });
         let fits = demand.is_some_and(|demand| match demand.is_of_one_node() {
