@@ -39,6 +39,7 @@ pub fn plan(cluster: &Cluster, now: UtcMicros, policy: &Policy) -> Cycle {
         bound: has_more_to_finish.then_some(CycleBound::Finished),
         steps: 0,
         wake: None,
+        fragmentation: None,
         decision_hash: String::new(),
     };
     if let Some(configured) = cluster.configured() {
@@ -57,7 +58,8 @@ pub fn plan(cluster: &Cluster, now: UtcMicros, policy: &Policy) -> Cycle {
             cycle: &mut cycle,
         };
         planning.walk_the_queue();
-        cycle.steps = planning.ground.steps();
+        let (steps, fragmentation) = (planning.ground.steps(), planning.ground.fragmentation());
+        (cycle.steps, cycle.fragmentation) = (steps, fragmentation);
     }
     cycle.seal()
 }
@@ -384,7 +386,8 @@ impl<'a> Planning<'a, '_> {
             self.ground.count_steps(1);
             self.ground.whole(site).map(Cow::Borrowed)
         };
-        let place_on = |demand: &Demand<'_>, nodes: &[usize]| place(demand, self.ground.terrain(), nodes, &up);
+        let place_on =
+            |demand: &Demand<'_>, nodes: &[usize]| place(demand, self.ground.terrain(), nodes, &up);
         // A wish for few switches passes: it is no reason to be refused.
         let demand = kind.demand.clone().map(|demand| Demand { switches_max: None, ..demand });
         let fits = demand.is_some_and(|demand| match demand.is_of_one_node() {
