@@ -31,6 +31,14 @@ pub struct PlannerCycle {
     /// Nodes and returns of resources that it looked at: its work, counted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub steps: u64,
+    /// What is free on GPUs after the starts, in thousandths of a GPU, on nodes that may be used; absent where the cluster
+    /// has no GPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus_free: Option<u64>,
+    /// What of it those who usually ask for GPUs could not use, in thousandths of a GPU: CPUs or memory beside it are
+    /// gone, or too few are together. Absent also where nobody has asked for a GPU yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus_unusable: Option<u64>,
     /// Hash of the canonical bytes of starts (with their resources), reasons and reservations.
     pub decision_hash: String,
 }

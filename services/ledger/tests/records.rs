@@ -375,6 +375,8 @@ fn eligibility_and_reasons_follow_holds_begin_and_conditions() {
             bounded: false,
             bound: None,
             steps: 0,
+            gpus_free: None,
+            gpus_unusable: None,
             decision_hash: String::new(),
         });
     };

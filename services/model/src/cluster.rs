@@ -55,6 +55,8 @@ pub struct Cluster {
     pub(crate) durability: Option<Arc<LogDurabilityDeclared>>,
     /// How long earlier runs took.
     pub(crate) run_times: crate::run_times::AllRunTimes,
+    /// Which requests for GPUs usually come.
+    pub(crate) usual_requests: crate::usual::UsualRequests,
 
     // Indexes.
     pub(crate) ready: OrdSet<PendingKey>,

@@ -20,6 +20,7 @@ mod run_times;
 mod sanity;
 mod sharing;
 mod snapshot;
+mod usual;
 
 pub use array::ArrayState;
 pub use cluster::{Cluster, PendingKey};
@@ -30,6 +31,7 @@ pub use ready::ReadyKind;
 pub use run::{Run, RunEnd};
 pub use sanity::Violation;
 pub use snapshot::{REDUCER_VERSION, SnapshotError, read_snapshot, state_hash, write_snapshot};
+pub use usual::UsualRequest;
 
 /// How long a requeued job stays back before it may start again (Slurm's two minutes).
 pub const REQUEUE_DELAY_SECONDS: i64 = 120;

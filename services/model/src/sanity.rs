@@ -26,6 +26,7 @@ impl Cluster {
         self.check_jobs(&mut found);
         self.check_arrays(&mut found);
         self.check_indexes(&mut found);
+        found.extend(self.usual_requests.check().map(Violation));
         if found.is_empty() { Ok(()) } else { Err(found) }
     }
 

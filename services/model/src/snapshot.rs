@@ -14,10 +14,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::cluster::Cluster;
 use crate::run_times::RunTimes;
+use crate::usual::{Frequency, UsualRequest};
 use crate::{ArrayState, Job, Node, Run};
 
 /// Goes up whenever the reducer makes another state of the same commits, or the snapshot's form changes.
-pub const REDUCER_VERSION: u32 = 3;
+pub const REDUCER_VERSION: u32 = 4;
 
 /// The longest line of a snapshot that is read, in bytes.
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -39,6 +40,7 @@ enum Line {
     Run(Arc<Run>),
     Array(Arc<ArrayState>),
     RunTimes(KnownRunTimes),
+    Usual(KnownRequest),
     /// The last one: hash of all bytes before it.
     Hash(String),
 }
@@ -50,6 +52,13 @@ struct KnownRunTimes {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     name: Option<Arc<str>>,
     times: RunTimes,
+}
+
+/// A request for GPUs that has come before.
+#[derive(Serialize, Deserialize)]
+struct KnownRequest {
+    request: Arc<UsualRequest>,
+    frequency: Frequency,
 }
 
 /// What there is one of.
@@ -126,6 +135,9 @@ pub fn write_snapshot(cluster: &Cluster, to: impl Write) -> Result<String, Snaps
     cluster.run_times.iter().try_for_each(|((uid, name), times)| {
         out.line(&Line::RunTimes(KnownRunTimes { uid: *uid, name: name.clone(), times: *times }))
     })?;
+    cluster.usual_requests.iter().try_for_each(|(request, frequency)| {
+        out.line(&Line::Usual(KnownRequest { request: request.clone(), frequency: *frequency }))
+    })?;
     let hash = out.hasher.clone().finish();
     out.line(&Line::Hash(hash.clone()))?;
     out.to.flush()?;
@@ -194,6 +206,7 @@ fn restore(cluster: &mut Cluster, line: Line) {
         Line::Node(node) => drop(cluster.nodes.insert(node.definition.name.clone(), node)),
         Line::Job(job) => restore_job(cluster, job),
         Line::RunTimes(known) => cluster.run_times.insert((known.uid, known.name), known.times),
+        Line::Usual(known) => cluster.usual_requests.restore(known.request, known.frequency),
         Line::Run(run) => drop(cluster.runs.insert(run.id, run)),
         Line::Array(array) => drop(cluster.arrays.insert(array.id, array)),
         Line::Hash(_) => {}

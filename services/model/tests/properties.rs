@@ -52,6 +52,7 @@ proptest! {
             resumed.apply(commit).unwrap();
         }
         prop_assert_eq!(&state_hash(&resumed).unwrap(), &incremental);
+        prop_assert!(resumed.usual_requests().eq(history.cluster.usual_requests()));
         prop_assert!(resumed.sanity_check().is_ok());
     }
 

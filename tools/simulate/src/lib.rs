@@ -7,9 +7,11 @@
 //! - [`simulation`]: the clock.
 //! - [`policy`]: the policies by name.
 //! - [`figures`]: waits, slowdown, utilisation.
+//! - [`packing`]: another experiment, without time: pods that arrive and never leave.
 
 pub mod figures;
 pub mod machine;
+pub mod packing;
 pub mod policy;
 pub mod simulation;
 pub mod trace;

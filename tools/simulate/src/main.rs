@@ -1,12 +1,14 @@
 //! `daybook simulate`: a trace through the planner under a simulated clock.
 
+mod packing_command;
+
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use daybook_simulate::figures::Figures;
 use daybook_simulate::machine::Machine;
 use daybook_simulate::policy::PolicyName;
@@ -17,11 +19,18 @@ use serde_json::json;
 
 /// Replay a trace of a real cluster under a simulated clock, with the planner and the model that run the cluster
 #[derive(Parser)]
-#[command(name = "daybook simulate", version)]
+#[command(
+    name = "daybook simulate",
+    version,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
 struct Arguments {
+    #[command(subcommand)]
+    experiment: Option<Experiment>,
     /// The trace: Standard Workload Format, or a CSV of GPU jobs; gzipped or not
-    #[arg(long, value_name = "FILE")]
-    trace: PathBuf,
+    #[arg(long, value_name = "FILE", required = true)]
+    trace: Option<PathBuf>,
     /// What decides; several separated by commas, or `all`
     #[arg(long, value_name = "POLICY", default_value = "easy", value_parser = parse_policies)]
     policy: Policies,
@@ -46,6 +55,11 @@ struct Arguments {
     quiet: bool,
 }
 
+#[derive(Subcommand)]
+enum Experiment {
+    Packing(packing_command::PackingArguments),
+}
+
 #[derive(Clone)]
 struct Policies(Vec<PolicyName>);
 
@@ -63,7 +77,12 @@ fn parse_policies(text: &str) -> Result<Policies, String> {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match run(&arguments) {
+    let done = match (&arguments.experiment, &arguments.trace) {
+        (Some(Experiment::Packing(packing)), _) => packing_command::run(packing),
+        (None, Some(trace)) => run(&arguments, trace),
+        (None, None) => Err("say with --trace what to replay".to_string()),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(what) => {
             eprintln!("daybook simulate: error: {what}");
@@ -72,25 +91,25 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Result<(), String> {
-    let mut trace = trace::read(&arguments.trace).map_err(|error| error.to_string())?;
-    let machine = machine(arguments, &trace)?;
+fn run(arguments: &Arguments, path: &Path) -> Result<(), String> {
+    let mut trace = trace::read(path).map_err(|error| error.to_string())?;
+    let machine = machine(arguments, path, &trace)?;
     let processors = machine.processors(trace.unit);
     trace.drop_larger_than(processors);
     if let Some(count) = arguments.jobs {
         trace.cut(count);
     }
     if trace.jobs.is_empty() {
-        return Err(format!("no job of {} fits on {processors} processors", arguments.trace.display()));
+        return Err(format!("no job of {} fits on {processors} processors", path.display()));
     }
     if !arguments.json {
-        print_head(arguments, &trace, &machine, processors);
+        print_head(path, &trace, &machine, processors);
     }
     for policy in &arguments.policy.0 {
         let outcome = simulated(arguments, &trace, &machine, *policy)?;
         let figures = Figures::of(&trace, &outcome.starts, processors);
         if arguments.json {
-            print_json(arguments, &trace, *policy, &figures, &outcome)?;
+            print_json(path, &trace, *policy, &figures, &outcome)?;
         } else {
             print_line(*policy, &figures);
         }
@@ -101,7 +120,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-fn machine(arguments: &Arguments, trace: &Trace) -> Result<Machine, String> {
+fn machine(arguments: &Arguments, path: &Path, trace: &Trace) -> Result<Machine, String> {
     if let Some(nodes) = &arguments.nodes {
         return Machine::parse(nodes, trace.unit);
     }
@@ -110,7 +129,7 @@ fn machine(arguments: &Arguments, trace: &Trace) -> Result<Machine, String> {
         (Some(count), unit) => Ok(Machine::pool(count, unit)),
         (None, Unit::Processor) => Err(format!(
             "{}: its header has no MaxProcs: say with --nodes or --processors what it ran on",
-            arguments.trace.display()
+            path.display()
         )),
         (None, Unit::Gpu) => {
             Err("a GPU trace does not say what it ran on: say it, such as --nodes 96x8 or --processors 768"
@@ -137,10 +156,10 @@ fn simulated(
     outcome.map_err(|error| error.to_string())
 }
 
-fn print_head(arguments: &Arguments, trace: &Trace, machine: &Machine, processors: u32) {
+fn print_head(path: &Path, trace: &Trace, machine: &Machine, processors: u32) {
     let what = if trace.unit == Unit::Gpu { "GPUs" } else { "processors" };
     let nodes = if machine.nodes == 1 { "one pool".to_string() } else { format!("{} nodes", machine.nodes) };
-    println!("{}: {} jobs on {processors} {what} ({nodes})", name_of(&arguments.trace), trace.jobs.len());
+    println!("{}: {} jobs on {processors} {what} ({nodes})", name_of(path), trace.jobs.len());
     for (why, count) in &trace.dropped {
         println!("  left out: {count} ({why})");
     }
@@ -164,14 +183,14 @@ fn print_line(policy: PolicyName, figures: &Figures) {
 }
 
 fn print_json(
-    arguments: &Arguments,
+    path: &Path,
     trace: &Trace,
     policy: PolicyName,
     figures: &Figures,
     outcome: &Outcome,
 ) -> Result<(), String> {
     let mut line = json!({
-        "trace": name_of(&arguments.trace),
+        "trace": name_of(path),
         "policy": policy.word(),
         "dropped": trace.dropped,
         "cycles": outcome.cycles,

@@ -27,6 +27,8 @@ pub fn cycle() -> (Subject, Body, Body) {
         bounded: true,
         bound: Some(CycleBound::Steps),
         steps: 1_234,
+        gpus_free: Some(12_000),
+        gpus_unusable: Some(3_250),
         decision_hash: "c4".repeat(32),
     };
     let minimal = PlannerCycle {
@@ -40,6 +42,8 @@ pub fn cycle() -> (Subject, Body, Body) {
         bounded: false,
         bound: None,
         steps: 0,
+        gpus_free: None,
+        gpus_unusable: None,
         decision_hash: "c4".repeat(32),
     };
     (Subject::Plan, full.into(), minimal.into())

@@ -75,6 +75,7 @@ pub(super) fn submitted(cluster: &mut Cluster, data: &JobSubmitted) {
     };
     cluster.add_job(job);
     cluster.reconsider(data.job);
+    cluster.note_usual_request(data);
 }
 
 fn priority(id: JobId, nice: i32) -> u32 {

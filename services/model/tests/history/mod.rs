@@ -148,6 +148,10 @@ impl History {
             let condition = Dependency { kind, job, task: None, delay_minutes };
             spec.dependencies = Some(Dependencies { conditions: vec![condition], any: a % 2 == 1 });
         }
+        if a.is_multiple_of(3) {
+            let gpus = GpuRequest { scope: GpuScope::Node, gpu_type: None, count: 1 + u32::from(b % 3) };
+            spec.request.gpus = vec![gpus];
+        }
         let mut ids = 1;
         if a.is_multiple_of(4) {
             let tasks = IndexSet::range(0, u32::from(b % 5));

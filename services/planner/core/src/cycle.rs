@@ -9,6 +9,8 @@ use daybook_schemas::run::RunNode;
 use daybook_schemas::{Actor, Event, EventId, JobId, RunId, Seq, UtcMicros, canonical};
 use serde::Serialize;
 
+use crate::fragmentation::Figure;
+
 /// A run that a cycle starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Start {
@@ -50,6 +52,9 @@ pub struct Cycle {
     /// When the first of the jobs that it leaves waiting for few switches gives that up: another cycle may decide otherwise
     /// then, without a new event. No part of what was decided.
     pub wake: Option<UtcMicros>,
+    /// What is free on GPUs after its starts, and what of it those who usually come could not use; `None` where no
+    /// node has GPUs.
+    pub fragmentation: Option<Figure>,
     /// Hash of the canonical bytes of starts, reasons, reservations and finished jobs.
     pub decision_hash: String,
 }
@@ -125,6 +130,8 @@ impl Cycle {
             bounded: self.bound.is_some(),
             bound: self.bound,
             steps: self.steps,
+            gpus_free: self.fragmentation.map(|figure| figure.gpus_free),
+            gpus_unusable: self.fragmentation.and_then(|figure| figure.gpus_unusable),
             decision_hash: self.decision_hash.clone(),
         };
         let starts = self.starts.iter().map(|start| {

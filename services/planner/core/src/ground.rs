@@ -11,6 +11,7 @@ use daybook_model::{Cluster, Node};
 use daybook_schemas::node::PartitionDefinition;
 use daybook_schemas::{NodeName, UtcMicros};
 
+use crate::fragmentation::{self, Figure, Room, WHOLE_GPU};
 use crate::promises::Promises;
 
 /// A partition with its nodes' numbers.
@@ -77,6 +78,18 @@ impl<'a> Ground<'a> {
     /// What a placement looks at.
     pub(crate) fn terrain(&self) -> Terrain<'_, 'a> {
         Terrain { sites: &self.sites, network: &self.network, steps: &self.steps }
+    }
+
+    /// What of the free GPUs those who usually come could not use; `None` where no node has any GPU.
+    /// It decides nothing, so it is not among the steps that bound a cycle: at most a look at each node, and at each usual
+    /// request for each state of a node.
+    pub(crate) fn fragmentation(&self) -> Option<Figure> {
+        if self.sites.iter().all(|site| site.gpus.is_empty()) {
+            return None;
+        }
+        let free = self.sites.iter().zip(&self.free).filter_map(|(site, free)| Some((site, free.as_ref()?)));
+        let rooms = free.filter(|(_, free)| !free.gpus.is_empty()).map(|(site, free)| room(site, free));
+        Some(fragmentation::of_cycle(rooms, &fragmentation::usual_mix(self.cluster)))
     }
 
     /// Counts work.
@@ -204,4 +217,15 @@ fn number_of(cluster: &Cluster, sites: &[Site<'_>], name: &NodeName) -> Option<u
 /// What the sites are sorted by.
 fn key_of(node: &Node) -> (u32, &NodeName) {
     (node.order, &node.definition.name)
+}
+
+/// What a node has free, as fragmentation sees it.
+fn room<'a>(site: &Site<'a>, free: &Free) -> Room<'a> {
+    let cpus = u64::from(free.cpu_count) * 1_000;
+    let definition = &site.node.definition;
+    let untouched = free.cpu_count == definition.cpus
+        && free.memory == definition.memory.0
+        && free.gpus.count() as usize == site.gpus.len();
+    let gpus = free.gpus.iter().filter_map(|position| site.gpus.get(position as usize));
+    Room::new(cpus, free.memory, untouched, gpus.map(|gpu| (gpu.gpu_type.as_str(), WHOLE_GPU)))
 }

@@ -14,6 +14,7 @@
 //! where it replaces another recorded reason (`docs/decisions/` says why).
 
 mod cycle;
+pub mod fragmentation;
 mod ground;
 mod kinds;
 mod plan;

@@ -39,6 +39,7 @@ pub fn plan(cluster: &Cluster, now: UtcMicros, policy: &Policy) -> Cycle {
         bound: has_more_to_finish.then_some(CycleBound::Finished),
         steps: 0,
         wake: None,
+        fragmentation: None,
         decision_hash: String::new(),
     };
     if let Some(configured) = cluster.configured() {
@@ -57,7 +58,8 @@ pub fn plan(cluster: &Cluster, now: UtcMicros, policy: &Policy) -> Cycle {
             cycle: &mut cycle,
         };
         planning.walk_the_queue();
-        cycle.steps = planning.ground.steps();
+        let (steps, fragmentation) = (planning.ground.steps(), planning.ground.fragmentation());
+        (cycle.steps, cycle.fragmentation) = (steps, fragmentation);
     }
     cycle.seal()
 }

@@ -196,6 +196,11 @@ fn check(simulation: &mut Simulation) -> Cycle {
         void,
         "what is decided on the newest state is not void"
     );
+    let figure = cycle.fragmentation.expect("there are GPUs");
+    assert!(figure.gpus_unusable.is_none_or(|unusable| unusable <= figure.gpus_free), "{figure:?}");
+    let up = simulation.cluster.nodes().values().filter(|node| node.is_schedulable());
+    let free: usize = up.map(|node| node.gpus_free().count()).sum();
+    assert_eq!(figure.gpus_free, free as u64 * 1_000, "what is free after the starts");
     // No CPU and no GPU twice is one of the model's invariants.
     simulation.cluster.sanity_check().expect("the cluster is sane");
     for node in simulation.cluster.nodes().values() {

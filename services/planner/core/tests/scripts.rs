@@ -24,6 +24,7 @@ scripts! {
     exclusive_jobs_have_their_nodes_alone,
     few_switches_are_waited_for,
     gangs_go_to_the_lowest_switch,
+    fragmentation_is_what_the_usual_requests_cannot_use,
     gpu_jobs_keep_whole_nodes_whole,
     gpu_types_and_scopes,
     gpus_are_close_to_each_other_and_to_their_cpus,

@@ -95,14 +95,20 @@ pub enum TraceError {
     },
 }
 
-/// Reads a trace: SWF, or the CSV of GPU jobs (its header line begins with `job_id,`); gzipped or not.
-pub fn read(path: &Path) -> Result<Trace, TraceError> {
+/// A file's name and its text, gzipped or not.
+pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn BufRead>), TraceError> {
     let io = |error| TraceError::Io { path: path.display().to_string(), error };
     let mut plain = BufReader::new(File::open(path).map_err(io)?);
     let is_gzip = plain.fill_buf().map_err(io)?.starts_with(&[0x1f, 0x8b]);
-    let mut text: Box<dyn BufRead> =
+    let text: Box<dyn BufRead> =
         if is_gzip { Box::new(BufReader::new(MultiGzDecoder::new(plain))) } else { Box::new(plain) };
-    let name = path.display().to_string();
+    Ok((path.display().to_string(), text))
+}
+
+/// Reads a trace: SWF, or the CSV of GPU jobs (its header line begins with `job_id,`); gzipped or not.
+pub fn read(path: &Path) -> Result<Trace, TraceError> {
+    let io = |error| TraceError::Io { path: path.display().to_string(), error };
+    let (name, mut text) = open(path)?;
     let mut trace = if text.fill_buf().map_err(io)?.starts_with(b"job_id,") {
         gpu_csv::read(&name, text)?
     } else {

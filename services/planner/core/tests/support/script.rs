@@ -8,7 +8,7 @@
 //! partition main nodes=node01,node02 max_time=60 min_nodes=1 max_nodes=2 tier=1 state=UP exclusive
 //! submit NAME p=main t=30 N=1-2 n=4 c=2 tpn=2 mem=500 mem_per_cpu=500 mem_per_gpu=500 gres=a100:2 gpus=2 gpt=1
 //!        contiguous switches=1@300 exclusive w=node01 x=node02 C=a array=0-9%2 begin=60 nice=5 after=ok:1 kill hold
-//! plan | tick SECONDS | end RUN [fail] | cancel JOB | hold JOB | drain NODE | resume NODE | down NODE | jobs
+//! plan | tick SECONDS | end RUN [fail] | cancel JOB | hold JOB | drain NODE | resume NODE | down NODE | jobs | fragmentation
 //! ```
 //!
 //! Where lines of the first six kinds stand behind others, they change the configuration.
@@ -16,6 +16,7 @@
 use std::fmt::Write;
 
 use daybook_plan::Cycle;
+use daybook_plan::fragmentation::Figure;
 use daybook_schemas::JobId;
 use daybook_schemas::job::{
     ArrayRequest, Dependencies, Dependency, DependencyKind, GpuRequest, GpuScope, JobSpec, JobState,
@@ -111,6 +112,7 @@ impl Script {
             "submit" => self.submit(name, &mut options),
             "plan" => self.plan(),
             "jobs" => self.jobs(),
+            "fragmentation" => self.fragmentation(),
             _ => self.change(verb, name, &mut options),
         };
         assert!(options.0.is_empty(), "{line}: unknown {:?}", options.0);
@@ -259,6 +261,18 @@ impl Script {
         let said = describe(&cycle);
         let is_silent = said == NOTHING || self.simulation.cluster.position() > before;
         said + if is_silent { "" } else { "  (no news: not recorded)\n" }
+    }
+
+    /// What is free on GPUs, and what of it those who usually come could not use, after what would be decided now.
+    fn fragmentation(&self) -> String {
+        let Some(figure) = self.simulation.consider().fragmentation else {
+            return "  no GPUs\n".to_string();
+        };
+        let Figure { gpus_free, gpus_unusable, .. } = figure;
+        match gpus_unusable {
+            Some(unusable) => format!("  free {gpus_free} unusable {unusable} (thousandths of a GPU)\n"),
+            None => format!("  free {gpus_free}, nobody has asked for a GPU yet\n"),
+        }
     }
 
     fn jobs(&self) -> String {
