@@ -185,8 +185,10 @@ proptest! {
                 Act::Tick(seconds) => simulation.now = simulation.now.plus_seconds(*seconds),
             }
             check(&mut simulation, &network);
-            let next = simulation.plan();
-            prop_assert!(!next.decides(), "{:?}", next);
+            // What has started may make a promise move, and with it what may start: but that comes to an end.
+            let waiting = simulation.cluster.ready().len();
+            let settled = (0..=waiting).any(|_| !simulation.plan().decides());
+            prop_assert!(settled, "it still decides after {waiting} cycles at one instant");
         }
     }
 
