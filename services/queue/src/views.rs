@@ -9,7 +9,7 @@ use daybook_schemas::grammar::output_pattern::{self, PatternValues};
 use daybook_schemas::job::{JobState, Reason};
 use daybook_schemas::node::{GpuDevice, PartitionDefinition};
 use daybook_schemas::run::RunNode;
-use daybook_schemas::{GpuUuid, Mebibytes, UtcMicros};
+use daybook_schemas::{Mebibytes, UtcMicros};
 
 use crate::resources::Counts;
 

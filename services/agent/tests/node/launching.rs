@@ -1,6 +1,7 @@
 //! How runs are started: as whom, where, with which files; and what stands in the way.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::sync::Arc;
 
 use daybook_schemas::orders::{RunOrder, RunWish};
 use daybook_schemas::run::EndCause;
@@ -13,10 +14,10 @@ async fn a_script_has_its_directory_its_files_and_its_environment() {
     let script = "#!/bin/sh\npwd; echo \"$0\" \"$@\"; echo $SLURM_JOB_ID $SLURM_TASK_PID $$ $MINE; umask; ulimit -n; \
         ulimit -m; cat; tty; echo err >&2\n";
     let mut order = bench.order(script, "MINE=yes\0").await;
-    let spec = std::sync::Arc::make_mut(&mut order.spec);
+    let spec = Arc::make_mut(&mut order.spec);
     spec.arguments = vec!["one".into(), "two words".into()];
     spec.umask = 0o027;
-    std::sync::Arc::make_mut(&mut spec.resource_limits).insert("NOFILE".into(), 77);
+    Arc::make_mut(&mut spec.resource_limits).insert("NOFILE".into(), 77);
     let run = bench.give(order);
     assert_eq!(bench.end_of(run).await.text(), "exited 0:0");
     let output = std::fs::read_to_string(bench.work("slurm-1.out")).unwrap();
@@ -74,7 +75,7 @@ async fn what_cannot_be_launched_ends_as_0_53_without_a_file() {
     ];
     for (spoil, expected) in spoil {
         let mut order = bench.order("#!/bin/sh\ntouch ran\n", "").await;
-        spoil(std::sync::Arc::make_mut(&mut order.spec));
+        spoil(Arc::make_mut(&mut order.spec));
         let run = bench.give(order);
         let end = bench.end_of(run).await;
         assert_eq!(end.text(), "launch_failed 0:53");
@@ -112,7 +113,7 @@ async fn a_job_of_somebody_whom_this_daemon_cannot_serve_fails_and_says_why() {
     bench.allow_other_users = false;
     let mut bench = bench.started().await;
     let mut order = bench.order("#!/bin/sh\n", "").await;
-    let user = &mut std::sync::Arc::make_mut(&mut order.spec).user;
+    let user = Arc::make_mut(&mut Arc::make_mut(&mut order.spec).user);
     (user.uid, user.name) = (4_000_000, "stranger".into());
     let run = bench.give(order);
     let end = bench.end_of(run).await;
@@ -123,7 +124,7 @@ async fn a_job_of_somebody_whom_this_daemon_cannot_serve_fails_and_says_why() {
 /// As another user, where this is root.
 async fn as_nobody(bench: &mut Bench, script: &str) -> RunOrder {
     let mut order = bench.order(script, "").await;
-    let user = &mut std::sync::Arc::make_mut(&mut order.spec).user;
+    let user = Arc::make_mut(&mut Arc::make_mut(&mut order.spec).user);
     (user.uid, user.gid, user.name, user.group) = (65_534, 65_534, "nobody".into(), "nogroup".into());
     order
 }
@@ -160,9 +161,9 @@ async fn a_job_writes_and_enters_only_what_its_user_may() {
     std::fs::create_dir(bench.work("private")).unwrap();
     std::fs::set_permissions(bench.work("private"), std::fs::Permissions::from_mode(0o700)).unwrap();
     let mut to_file = as_nobody(&mut bench, "#!/bin/sh\necho x\n").await;
-    std::sync::Arc::make_mut(&mut to_file.spec).std_out = Some("root.txt".into());
+    Arc::make_mut(&mut to_file.spec).std_out = Some("root.txt".into());
     let mut in_private = as_nobody(&mut bench, "#!/bin/sh\necho x\n").await;
-    std::sync::Arc::make_mut(&mut in_private.spec).work_dir = bench.work("private").display().to_string();
+    Arc::make_mut(&mut in_private.spec).work_dir = bench.work("private").display().to_string();
     for order in [to_file, in_private] {
         let run = bench.give(order);
         let end = bench.end_of(run).await.ended();
@@ -204,7 +205,7 @@ async fn a_job_that_is_told_to_end_before_it_was_started_never_starts() {
 async fn a_script_that_is_not_in_the_log_fails_the_job_and_a_log_that_does_not_answer_does_not() {
     let mut bench = Bench::new().await;
     let mut order = bench.order("#!/bin/sh\n", "").await;
-    std::sync::Arc::make_mut(&mut order.spec).script = daybook_schemas::BlobHash::of(b"elsewhere");
+    Arc::make_mut(&mut order.spec).script = daybook_schemas::BlobHash::of(b"elsewhere");
     let run = bench.give(order);
     let end = bench.end_of(run).await;
     assert_eq!(end.text(), "launch_failed 0:53");
