@@ -55,6 +55,8 @@ pub struct Cluster {
     pub(crate) durability: Option<Arc<LogDurabilityDeclared>>,
     /// How long earlier runs took.
     pub(crate) run_times: crate::run_times::AllRunTimes,
+    /// What has happened, counted.
+    pub(crate) totals: crate::totals::Totals,
 
     // Indexes.
     pub(crate) ready: OrdSet<PendingKey>,
@@ -64,6 +66,8 @@ pub struct Cluster {
     pub(crate) active_names: OrdMap<(u32, Arc<str>), OrdSet<JobId>>,
     pub(crate) singletons: OrdMap<(u32, Arc<str>), OrdSet<JobId>>,
     pub(crate) hopeless: OrdSet<JobId>,
+    /// Of each partition the ready jobs that are recorded to wait for resources.
+    pub(crate) blocked: OrdMap<Arc<str>, OrdSet<PendingKey>>,
     /// One copy of each request that a record has, with the number of its records.
     pub(crate) requests: OrdMap<Arc<ResourceRequest>, u32>,
 }

@@ -14,10 +14,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::cluster::Cluster;
 use crate::run_times::RunTimes;
+use crate::totals::Totals;
 use crate::{ArrayState, Job, Node, Run};
 
 /// Goes up whenever the reducer makes another state of the same commits, or the snapshot's form changes.
-pub const REDUCER_VERSION: u32 = 3;
+pub const REDUCER_VERSION: u32 = 4;
 
 /// The longest line of a snapshot that is read, in bytes.
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -64,6 +65,7 @@ struct Scalars {
     last_cycle: Option<UtcMicros>,
     void_allocations: u64,
     durability: Option<Arc<LogDurabilityDeclared>>,
+    totals: Totals,
 }
 
 /// Why a snapshot is of no use: it is thrown away, and the log is read instead.
@@ -118,6 +120,7 @@ pub fn write_snapshot(cluster: &Cluster, to: impl Write) -> Result<String, Snaps
         last_cycle: cluster.last_cycle,
         void_allocations: cluster.void_allocations,
         durability: cluster.durability.clone(),
+        totals: cluster.totals.clone(),
     })))?;
     cluster.nodes.values().try_for_each(|node| out.line(&Line::Node(node.clone())))?;
     cluster.jobs.values().try_for_each(|job| out.line(&Line::Job(job.clone())))?;
@@ -189,6 +192,7 @@ fn restore(cluster: &mut Cluster, line: Line) {
             cluster.last_cycle = scalars.last_cycle;
             cluster.void_allocations = scalars.void_allocations;
             cluster.durability = scalars.durability;
+            cluster.totals = scalars.totals;
         }
         Line::Node(node) => drop(cluster.nodes.insert(node.definition.name.clone(), node)),
         Line::Job(job) => restore_job(cluster, job),
@@ -220,6 +224,7 @@ impl Cluster {
         self.active_names.clear();
         self.singletons.clear();
         self.hopeless.clear();
+        self.blocked.clear();
         self.requests.clear();
         let jobs: Vec<Arc<Job>> = self.jobs.values().cloned().collect();
         for job in &jobs {

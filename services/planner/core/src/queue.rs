@@ -6,6 +6,7 @@ use std::sync::Arc;
 use daybook_model::{Cluster, PendingKey};
 use daybook_schemas::UtcMicros;
 
+use crate::policy::Policy;
 use crate::priority::Weights;
 
 /// Ready jobs, and delayed ones whose begin has come by `now`, in one order. At most `delayed_max` delayed ones.
@@ -19,6 +20,22 @@ pub(crate) fn candidates(
     let mut due: Vec<PendingKey> = due.collect();
     due.sort_unstable();
     Merged { ready: cluster.ready().iter().peekable(), due: due.into_iter().peekable() }
+}
+
+/// The jobs in the order in which a cycle of this policy looks at them.
+pub(crate) fn in_order<'a>(
+    cluster: &'a Cluster,
+    now: UtcMicros,
+    policy: &Policy,
+) -> Box<dyn Iterator<Item = PendingKey> + 'a> {
+    let found = candidates(cluster, now, policy.jobs_max as usize);
+    let Some(weights) = policy.weights else { return Box::new(found) };
+    let cpus = |partition: &'a Arc<str>| {
+        let nodes = cluster.partition(partition).map_or(&[][..], |partition| &partition.nodes);
+        let cpus = |name| cluster.nodes().get(name).map_or(0, |node| u64::from(node.definition.cpus));
+        nodes.iter().map(cpus).sum()
+    };
+    Box::new(weighted(cluster, found, now, policy.jobs_max as usize, &weights, cpus).into_iter())
 }
 
 /// The first `jobs_max` of these in the order of a priority that depends on the instant.
