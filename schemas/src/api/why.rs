@@ -48,6 +48,9 @@ pub struct Explanation {
     /// What is to be expected; absent for a job that does not wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outlook: Option<Outlook>,
+    /// When it ended; absent: it has not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<UtcMicros>,
     /// Its present or last run; absent while it has never started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunOutline>,
@@ -372,9 +375,6 @@ pub struct RunOutline {
     /// When its limit ends it; absent: it has no limit, or is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_end: Option<UtcMicros>,
-    /// When it ended; absent: it goes on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ended: Option<UtcMicros>,
-    /// How it ended.
+    /// How it ended; 0:0 before that.
     pub exit: ExitStatus,
 }

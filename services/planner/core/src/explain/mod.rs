@@ -77,6 +77,7 @@ fn outline(cluster: &Cluster, now: UtcMicros, job: &Job) -> Explanation {
         figures: None,
         place: None,
         outlook: None,
+        ended: job.ended.filter(|_| job.state.is_ended()),
         run: run_outline(cluster, job),
     }
 }
@@ -93,7 +94,6 @@ fn run_outline(cluster: &Cluster, job: &Job) -> Option<RunOutline> {
         started,
         node_list: hostlist::compress(nodes.iter().map(|share| share.node.as_str())),
         limit_end: run.filter(|run| run.end.is_none()).and_then(|run| run.limit_end()),
-        ended: job.ended,
         exit: job.exit,
     })
 }
