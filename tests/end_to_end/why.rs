@@ -52,7 +52,10 @@ fn waiting_jobs_say_what_is_short_who_is_in_front_and_when_they_start() {
     );
     assert!(told.contains(&line), "{told}\nexpected: {line}");
     let told = why(&cluster, &second.to_string());
-    assert!(told.contains(&format!("It is number 2 of 2 in the line of its partition, behind job {first}")), "{told}");
+    assert!(
+        told.contains(&format!("It is number 2 of 2 in the line of its partition, behind job {first}")),
+        "{told}"
+    );
     assert!(told.contains("only the first of a partition is protected."), "{told}");
 
     // It would fit, but not beside what is promised.
@@ -62,7 +65,11 @@ fn waiting_jobs_say_what_is_short_who_is_in_front_and_when_they_start() {
     assert!(!told.contains("free now") && told.contains("It would fit now, but"), "{told}");
 
     let told = why(&cluster, &running.to_string());
-    assert!(told.contains(&format!("Job {running} (holder, ")) && told.contains(" does not wait: it has been running on n1"), "{told}");
+    assert!(
+        told.contains(&format!("Job {running} (holder, "))
+            && told.contains(" does not wait: it has been running on n1"),
+        "{told}"
+    );
     cluster.run("scancel", &[&running.to_string()]).ok();
     cluster.wait_ended(running);
     let told = why(&cluster, &running.to_string());
@@ -93,7 +100,10 @@ fn limits_arrays_holds_and_unknown_jobs() {
     let document: Value =
         serde_json::from_str(&cluster.run("why", &["--json", &long.to_string()]).ok()).expect("JSON");
     let told = &document["explanations"][0];
-    assert_eq!((told["reason"].as_str(), told["blocks"][0]["kind"].as_str()), (Some("PartitionTimeLimit"), Some("time_limit")));
+    assert_eq!(
+        (told["reason"].as_str(), told["blocks"][0]["kind"].as_str()),
+        (Some("partition_time_limit"), Some("time_limit"))
+    );
     // The change of reason is in the log, once, with its figures.
     let events = cluster.run("events", &["--job", &long.to_string(), "--json"]).ok();
     let changes: Vec<Value> = events
@@ -116,7 +126,8 @@ fn sdiag_counts_jobs_and_cycles_and_starts_anew_with_the_daemon() {
     let held = cluster.submit(&["--hold", "--array=0-3"], "true");
     cluster.run("scancel", &[&format!("{held}_[1-2]")]).ok();
     let read = |cluster: &Cluster| -> Value {
-        serde_json::from_str::<Value>(&cluster.run("sdiag", &["--json"]).ok()).expect("JSON")["statistics"].clone()
+        serde_json::from_str::<Value>(&cluster.run("sdiag", &["--json"]).ok()).expect("JSON")["statistics"]
+            .clone()
     };
     let statistics = read(&cluster);
     assert_eq!(

@@ -29,8 +29,8 @@ pub use job::{Hold, Job};
 pub use node::{Node, NodeReason, Registration, Silence};
 pub use run::{Run, RunEnd};
 pub use sanity::Violation;
-pub use totals::{RECENT_CYCLES_MAX, Totals};
 pub use snapshot::{REDUCER_VERSION, SnapshotError, read_snapshot, state_hash, write_snapshot};
+pub use totals::{RECENT_CYCLES_MAX, Totals};
 
 /// How long a requeued job stays back before it may start again (Slurm's two minutes).
 pub const REQUEUE_DELAY_SECONDS: i64 = 120;

@@ -21,7 +21,8 @@ impl Cluster {
             return Reason::None;
         }
         let waits_in_line = reason == Reason::None && job.state == JobState::Pending && job.is_ready();
-        if waits_in_line && self.first_blocked(&job.partition).is_some_and(|first| first < self.pending_key(job))
+        if waits_in_line
+            && self.first_blocked(&job.partition).is_some_and(|first| first < self.pending_key(job))
         {
             return Reason::Priority;
         }

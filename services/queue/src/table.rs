@@ -24,11 +24,7 @@ pub fn job_table(cluster: &Cluster, query: &JobQuery, now: UtcMicros) -> serde_j
     let table = Table {
         seq: cluster.position(),
         now: now.seconds(),
-        rows: Rows {
-            jobs: in_order(cluster, jobs),
-            query,
-            look: Look { cluster, now },
-        },
+        rows: Rows { jobs: in_order(cluster, jobs), query, look: Look { cluster, now } },
     };
     let mut bytes = Vec::with_capacity(64 + table.rows.jobs.len() * query.columns.len() * CELL_BYTES_USUAL);
     serde_json::to_writer(&mut bytes, &table)?;

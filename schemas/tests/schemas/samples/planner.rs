@@ -18,7 +18,12 @@ pub fn cycle() -> (Subject, Body, Body) {
                 job: JobId(124),
                 reason: Reason::Resources,
                 detail: "2 GPUs are short".to_string(),
-                figures: Some(ReasonFigures::Resources(ResourceFigures { cpus: 16, cpus_free: 40, gpus: 8, gpus_free: 6 })),
+                figures: Some(ReasonFigures::Resources(ResourceFigures {
+                    cpus: 16,
+                    cpus_free: 40,
+                    gpus: 8,
+                    gpus_free: 6,
+                })),
             },
             ReasonChange { job: JobId(125), reason: Reason::Priority, detail: String::new(), figures: None },
             ReasonChange {

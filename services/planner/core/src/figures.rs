@@ -1,9 +1,7 @@
 //! The figures that stand beside a changed reason.
 
 use daybook_model::Job;
-use daybook_schemas::events::{
-    MinuteFigures, NodeFigures, ReasonFigures, ResourceFigures, TaskFigures,
-};
+use daybook_schemas::events::{MinuteFigures, NodeFigures, ReasonFigures, ResourceFigures, TaskFigures};
 use daybook_schemas::job::Reason;
 
 use crate::explain::{nodes_asked, nodes_most};
@@ -27,9 +25,8 @@ impl<'a> Planning<'a, '_> {
             }
             Reason::JobArrayTaskLimit => {
                 let array = self.cluster.arrays().get(&job.id)?;
-                let is_its = |start: &&crate::cycle::Start| {
-                    start.array.is_some_and(|task| task.array_job == job.id)
-                };
+                let is_its =
+                    |start: &&crate::cycle::Start| start.array.is_some_and(|task| task.array_job == job.id);
                 let started = self.cycle.starts.iter().rev().take_while(is_its).count() as u64;
                 ReasonFigures::Tasks(TaskFigures {
                     running: array.running.len() + started,
@@ -45,12 +42,8 @@ impl<'a> Planning<'a, '_> {
         let number = self.kind_of(job);
         let kind = self.kinds.get(number);
         let demand = kind.demand.as_ref()?;
-        let mut figures = ResourceFigures {
-            cpus: demand.cpus_min(),
-            cpus_free: 0,
-            gpus: demand.gpus_min(),
-            gpus_free: 0,
-        };
+        let mut figures =
+            ResourceFigures { cpus: demand.cpus_min(), cpus_free: 0, gpus: demand.gpus_min(), gpus_free: 0 };
         self.ground.count_steps(kind.order.len());
         for free in kind.order.iter().filter_map(|site| self.ground.free(*site)) {
             figures.cpus_free += u64::from(free.cpu_count);

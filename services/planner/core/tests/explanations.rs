@@ -52,18 +52,20 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
             0u8..20,
         ),
     )
-        .prop_map(|((partition, nodes, tasks, cpus, minutes), (memory, gpus, exclusive, array, kind))| Wish {
-            partition,
-            nodes,
-            tasks,
-            cpus,
-            minutes,
-            memory,
-            gpus,
-            exclusive,
-            array,
-            kind,
-        });
+        .prop_map(
+            |((partition, nodes, tasks, cpus, minutes), (memory, gpus, exclusive, array, kind))| Wish {
+                partition,
+                nodes,
+                tasks,
+                cpus,
+                minutes,
+                memory,
+                gpus,
+                exclusive,
+                array,
+                kind,
+            },
+        );
     let act = prop_oneof![
         6 => wish.prop_map(Act::Submit),
         2 => any::<usize>().prop_map(Act::End),
@@ -204,7 +206,9 @@ fn check(simulation: &Simulation, cycle: &Cycle, job: &Job) {
     let in_line = matches!(told.reason, Reason::Resources | Reason::Priority);
     assert_eq!(told.place.is_some(), in_line && !is_uncleaned(simulation, job), "{text}");
     match &told.blocks[0] {
-        Block::Held { by_administrator, .. } => assert!(!by_administrator && told.reason == Reason::JobHeldUser),
+        Block::Held { by_administrator, .. } => {
+            assert!(!by_administrator && told.reason == Reason::JobHeldUser)
+        }
         Block::Dependencies { count, conditions, .. } => {
             assert!(*count == 1 && conditions[0].notation.starts_with("afterok:"), "{text}");
             let words = [Reason::Dependency, Reason::DependencyNeverSatisfied];

@@ -23,7 +23,7 @@ fn one_job(request: &Request) -> Reply {
 fn held() -> Value {
     json!({
         "seq": 5, "now": "2026-12-02T20:00:00.000000Z", "job": 12, "display_id": "12", "name": "wrap", "user": "alice",
-        "partition": "main", "state": "PENDING", "submitted": "2026-12-02T19:50:00.000000Z", "reason": "JobHeldUser",
+        "partition": "main", "state": "PENDING", "submitted": "2026-12-02T19:50:00.000000Z", "reason": "job_held_user",
         "since": "2026-12-02T19:55:00.000000Z",
         "blocks": [{ "kind": "held", "by_administrator": false, "after_failed_launch": false }],
         "outlook": { "kind": "until_changed" },

@@ -94,7 +94,13 @@ impl<'a> Planning<'a, '_> {
             ..Met::default()
         };
         self.decide_on(job);
-        if self.kinds.get(number).refused.as_ref().is_some_and(|(reason, _)| *reason == Reason::ReqNodeNotAvail) {
+        if self
+            .kinds
+            .get(number)
+            .refused
+            .as_ref()
+            .is_some_and(|(reason, _)| *reason == Reason::ReqNodeNotAvail)
+        {
             met.unavailable = self.unavailable(job, number).into_iter().cloned().collect();
         }
         met.is_started = self.cycle.starts.len() > met.starts_in_front as usize;

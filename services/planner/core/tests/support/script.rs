@@ -223,7 +223,8 @@ impl Script {
         };
         let mut out = String::new();
         let since = (told.since.0 - DAWN.0) / 1_000_000;
-        writeln!(out, "  {} {} {} since +{since}", told.display_id, told.state.word(), told.reason.word()).unwrap();
+        writeln!(out, "  {} {} {} since +{since}", told.display_id, told.state.word(), told.reason.word())
+            .unwrap();
         for block in &told.blocks {
             writeln!(out, "  block {}", json(block)).unwrap();
         }
@@ -323,8 +324,14 @@ pub fn describe(cycle: &Cycle) -> String {
     for change in &cycle.reasons {
         let separator = if change.detail.is_empty() { "" } else { ", " };
         let figures = change.figures.as_ref().map_or(String::new(), |figures| format!(" {}", json(figures)));
-        writeln!(out, "  reason {} {}{separator}{}{figures}", change.job, change.reason.word(), change.detail)
-            .unwrap();
+        writeln!(
+            out,
+            "  reason {} {}{separator}{}{figures}",
+            change.job,
+            change.reason.word(),
+            change.detail
+        )
+        .unwrap();
     }
     for planned in &cycle.reservations {
         let nodes: Vec<&str> = planned.nodes.iter().map(NodeName::as_str).collect();

@@ -181,7 +181,8 @@ fn planner_cycle(data: PlannerCycle) -> String {
     }
     if !data.reasons.is_empty() {
         let reason = |change: &ReasonChange| {
-            let figures = change.figures.map_or(String::new(), |figures| format!(": {}", reason_figures(figures)));
+            let figures =
+                change.figures.map_or(String::new(), |figures| format!(": {}", reason_figures(figures)));
             format!("{} ({}{figures})", change.job, change.reason.word())
         };
         text.push_str(&format!("; waiting {}", some(&data.reasons, reason)));
@@ -200,7 +201,8 @@ fn planner_cycle(data: PlannerCycle) -> String {
 }
 
 fn reason_figures(figures: ReasonFigures) -> String {
-    let minutes = |minutes: Option<u64>| minutes.map_or("unlimited".to_string(), |minutes| format!("{minutes} min"));
+    let minutes =
+        |minutes: Option<u64>| minutes.map_or("unlimited".to_string(), |minutes| format!("{minutes} min"));
     match figures {
         ReasonFigures::Minutes(figures) => {
             format!("asks for {}, at most {}", minutes(figures.asked), minutes(figures.most))

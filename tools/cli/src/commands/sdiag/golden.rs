@@ -49,7 +49,8 @@ fn without_a_cycle_there_are_no_figures_of_cycles() {
         Main schedule statistics (planning cycles in the log: those that decided or changed something):
         	Total cycles:         0
         	Last cycle:           none
-    "#]].assert_eq(&report::of(&statistics(), &sample::instants()));
+    "#]]
+    .assert_eq(&report::of(&statistics(), &sample::instants()));
 }
 
 #[test]
@@ -120,5 +121,6 @@ fn cycles_have_their_bounds_and_steps() {
 
         Backfilling stats
         	Protected starts:     1
-    "#]].assert_eq(&report::of(&statistics, &sample::instants()));
+    "#]]
+    .assert_eq(&report::of(&statistics, &sample::instants()));
 }

@@ -40,7 +40,9 @@ fn moment(at: UtcMicros, instants: &Instants) -> String {
 
 fn cycles(statistics: &Statistics, instants: &Instants, out: &mut String) {
     let recent = &statistics.recent;
-    out.push_str("\nMain schedule statistics (planning cycles in the log: those that decided or changed something):\n");
+    out.push_str(
+        "\nMain schedule statistics (planning cycles in the log: those that decided or changed something):\n",
+    );
     let mut line = |name: &str, value: String| {
         let _ = writeln!(out, "\t{name:<22}{value}");
     };

@@ -1,8 +1,8 @@
 //! The sentences, word by word.
 
 use daybook_schemas::api::{
-    Amount, Block, ExpectedEnd, Explanation, Figures, GpuAmount, NodeTrouble, OpenCondition, Outlook, Place, Promise,
-    RunOutline, Shortage, Shortened, Trouble,
+    Amount, Block, ExpectedEnd, Explanation, Figures, GpuAmount, NodeTrouble, OpenCondition, Outlook, Place,
+    Promise, RunOutline, Shortage, Shortened, Trouble,
 };
 use daybook_schemas::job::{JobState, Reason, TimeLimit};
 use daybook_schemas::node::PartitionState;
@@ -129,7 +129,13 @@ fn what_is_short_is_said_with_figures() {
     let mut told = vec![
         in_line(Reason::Resources, gpus.clone(), false, first(), protected(vec![end(98, false)])),
         many.clone(),
-        in_line(Reason::Resources, Block::Resources { short: Vec::new() }, false, first(), protected(vec![end(98, true)])),
+        in_line(
+            Reason::Resources,
+            Block::Resources { short: Vec::new() },
+            false,
+            first(),
+            protected(vec![end(98, true)]),
+        ),
         in_line(Reason::Resources, gpus, false, first(), Outlook::NoEndKnown),
     ];
     // The only node, without GPUs, with all its memory, alone.
@@ -142,7 +148,9 @@ fn what_is_short_is_said_with_figures() {
     told.push(many.clone());
     many.blocks = vec![Block::Resources { short: vec![short(Shortened::Nodes, false, 1, 0)] }];
     told.push(many);
-    check(&told, expect![[r#"
+    check(
+        &told,
+        expect![[r#"
         Job 123 (train, alice) waits in partition gpu: Resources, for 2 h 10 min.
         It needs 8 GPUs (a100), 16 CPUs and 32000M of memory on 1 node; of the 16 nodes that it may use none has more than 5 GPUs (a100) free now (41 free in all).
         It is the first of 14 in the line of its partition; expected to start at 2026-12-02T22:15:00 on node07, when job 98 reaches its time limit.
@@ -166,7 +174,8 @@ fn what_is_short_is_said_with_figures() {
         Job 123 (train, alice) waits in partition gpu: Resources, for 2 h 10 min.
         It needs 1 CPU and all memory of each node on 1 node of its own; of the one node that it may use none has room for it now.
         It is the only one in the line of its partition; expected to start at 2026-12-02T22:15:00 on node07, when jobs 98 and 99 reach their time limits.
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -238,7 +247,12 @@ fn who_waits_behind_whom_and_for_which_promise() {
             priority(resources(), false, beyond, Outlook::NotLookedAt { jobs_considered: 1_000 }),
             Explanation {
                 since: at(-3),
-                ..priority(Block::StartsInFront { count: 1 }, true, place(1, 2), Outlook::NotProtected { protected: 1 })
+                ..priority(
+                    Block::StartsInFront { count: 1 },
+                    true,
+                    place(1, 2),
+                    Outlook::NotProtected { protected: 1 },
+                )
             },
             Explanation {
                 since: at(0),
@@ -246,7 +260,38 @@ fn who_waits_behind_whom_and_for_which_promise() {
                 ..in_line(Reason::None, resources(), true, place(0, 1), Outlook::StartsNext)
             },
         ],
-        expect![[""]],
+        expect![[r#"
+            Job 123 (train, alice) waits in partition gpu: Priority, for 2 h 10 min.
+            It needs 8 GPUs (a100), 16 CPUs and 32000M of memory on 1 node; of the 16 nodes that it may use none has more than 12 CPUs free now (200 free in all).
+            It is number 5 of 14 in the line of its partition, behind job 98, expected to start at 2026-12-02T22:15:00; no start is promised to it, as only the first of a partition is protected.
+
+            Job 123 (train, alice) waits in partition gpu: Priority, for 2 h 10 min.
+            It needs 8 GPUs (a100), 16 CPUs and 32000M of memory on 1 node; of the 16 nodes that it may use none has more than 12 CPUs free now (200 free in all).
+            It is number 2 of 14 in the line of its partition, behind job 98, expected to start at 2026-12-02T22:15:00; expected to start at 2026-12-02T22:15:00 on node07, when job 97 reaches its time limit.
+
+            Job 123 (train, alice) waits in partition gpu: Priority, for 2 h 10 min.
+            It would fit now, but up to its time limit it would hold what is kept for job 98 (on node[07-08], from 2026-12-02T22:15:00).
+            It is number 14 of 14 in the line of its partition, behind job 98; no start is promised to it, as only the first 8 of a partition are protected.
+
+            Job 123 (train, alice) waits in partition gpu: Priority, for 2 h 10 min.
+            It would fit now, but up to its time limit it would hold what is kept for job 98 (on node[07-08], from 2026-12-02T22:15:00) and job 99 (on node[07-08], from 2026-12-02T22:15:00).
+            It is number 3 of 14 in the line of its partition, behind job 98, expected to start at 2026-12-02T22:15:00; no start is promised to it, as only the first of a partition is protected.
+
+            Job 123 (train, alice) waits in partition gpu: Priority, for 2 h 10 min.
+            It would fit now, but job 98 in front of it does not, and this cluster keeps the order (SchedulerType=sched/builtin).
+            It is number 2 of 2 in the line of its partition, behind job 98, expected to start at 2026-12-02T22:15:00; no start is promised to it, as this cluster protects none.
+
+            Job 123 (train, alice) waits in partition gpu: Priority, for 2 h 10 min.
+            It needs 8 GPUs (a100), 16 CPUs and 32000M of memory on 1 node; of the 16 nodes that it may use none has more than 12 CPUs free now (200 free in all).
+            It is number 10001 of more than 10001 in the line of its partition, behind job 98, expected to start at 2026-12-02T22:15:00; a planning cycle ends after 1000 jobs of the queue and does not come to it.
+
+            Job 123 (train, alice) waits in partition gpu: Priority, for 3 s.
+            It would fit now, but 1 run in front of it takes what is free.
+            It is number 2 of 2 in the line of its partition, behind job 98, expected to start at 2026-12-02T22:15:00; no start is promised to it, as only the first of a partition is protected.
+
+            Job 123 (train, alice) waits in partition gpu, for 0 s; no reason is recorded.
+            It is the only one in the line of its partition; the next planning cycle starts it.
+        "#]],
     );
 }
 
@@ -254,7 +299,12 @@ fn who_waits_behind_whom_and_for_which_promise() {
 fn what_keeps_a_job_out_of_the_line() {
     let held = |by_administrator, after_failed_launch| Block::Held { by_administrator, after_failed_launch };
     let condition = |notation: &str, job, state| OpenCondition { notation: notation.to_string(), job, state };
-    let dependencies = |any, never, conditions: Vec<OpenCondition>, count| Block::Dependencies { any, never, conditions, count };
+    let dependencies = |any, never, conditions: Vec<OpenCondition>, count| Block::Dependencies {
+        any,
+        never,
+        conditions,
+        count,
+    };
     let running = || condition("afterok:7(unfulfilled)", Some(JobId(7)), Some(JobState::Running));
     let alone = || condition("singleton(unfulfilled)", None, None);
     let failed = condition("afterok:7(failed)", Some(JobId(7)), Some(JobState::Failed));
@@ -274,7 +324,37 @@ fn what_keeps_a_job_out_of_the_line() {
             ),
             outside(Reason::JobArrayTaskLimit, Block::ArrayTasks { running: 2, most: 2 }),
         ],
-        expect![[""]],
+        expect![[r#"
+            Job 123 (train, alice) waits in partition gpu: JobHeldUser, for 2 h 10 min.
+            Its owner holds it; "scontrol release 123" lets it go.
+
+            Job 123 (train, alice) waits in partition gpu: JobHeldAdmin, for 2 h 10 min.
+            An administrator holds it, and only an administrator can release it (scontrol release 123).
+
+            Job 123 (train, alice) waits in partition gpu: launch_failed_requeued_held, for 2 h 10 min.
+            It could not be launched, and another try would fail too; when the cause is gone, "scontrol release 123" lets it go.
+
+            Job 123 (train, alice) waits in partition gpu: Dependency, for 2 h 10 min.
+            It depends on afterok:7(unfulfilled) (job 7 is RUNNING).
+
+            Job 123 (train, alice) waits in partition gpu: Dependency, for 2 h 10 min.
+            It depends on afterok:7(unfulfilled) (job 7 is RUNNING) or singleton(unfulfilled).
+
+            Job 123 (train, alice) waits in partition gpu: Dependency, for 2 h 10 min.
+            It depends on afterok:7(unfulfilled) (job 7 is RUNNING), singleton(unfulfilled) and 18 more.
+
+            Job 123 (train, alice) waits in partition gpu: DependencyNeverSatisfied, for 2 h 10 min.
+            What it depends on can never be fulfilled: afterok:7(failed) (job 7 is FAILED). It stays until it is changed or cancelled.
+
+            Job 123 (train, alice) waits in partition gpu: BeginTime, for 2 h 10 min.
+            It may not start before 2026-12-02T20:50:00, in 50 min.
+
+            Job 123 (train, alice) waits in partition gpu, for 2 h 10 min; no reason is recorded.
+            Its earlier run 123.0 is still being cleaned up on node[07-08].
+
+            Job 123 (train, alice) waits in partition gpu: JobArrayTaskLimit, for 2 h 10 min.
+            2 tasks of its array run, and no more than 2 may at once (%2).
+        "#]],
     );
 }
 
@@ -368,10 +448,24 @@ fn what_does_not_wait_says_what_it_does() {
             with(JobState::Running, None, Some(run(Some(at(3_000))))),
             with(JobState::Running, None, Some(run(None))),
             with(JobState::Completing, Some(at(-5)), Some(run(None))),
-            with(JobState::Failed, Some(at(-60)), Some(RunOutline { exit: ExitStatus { code: 3, signal: 0 }, ..run(None) })),
+            with(
+                JobState::Failed,
+                Some(at(-60)),
+                Some(RunOutline { exit: ExitStatus { code: 3, signal: 0 }, ..run(None) }),
+            ),
             with(JobState::Cancelled, Some(at(-60)), None),
         ],
-        expect![[""]],
+        expect![[r#"
+            Job 123 (train, alice) does not wait: it has been running on node07 for 10 min; its time limit ends it at 2026-12-02T20:50:00.
+
+            Job 123 (train, alice) does not wait: it has been running on node07 for 10 min, without a time limit.
+
+            Job 123 (train, alice) does not wait: it has ended, and is being cleaned up on node07.
+
+            Job 123 (train, alice) does not wait: it ended at 2026-12-02T19:59:00 as FAILED (exit code 3:0), after 9 min on node07.
+
+            Job 123 (train, alice) does not wait: it ended at 2026-12-02T19:59:00 as CANCELLED and never ran.
+        "#]],
     );
 }
 

@@ -53,13 +53,16 @@ fn run(arguments: &[String]) -> u8 {
 
 /// The question about a job as it was named.
 fn path(operand: &str) -> Result<String, String> {
-    let selector = parse_selector(operand)
-        .map_err(|_| format!("\"{operand}\" is no job id: expected such as 12, or 12_3 for a task of an array"))?;
+    let selector = parse_selector(operand).map_err(|_| {
+        format!("\"{operand}\" is no job id: expected such as 12, or 12_3 for a task of an array")
+    })?;
     let job = selector.job;
     let Some(tasks) = &selector.tasks else { return Ok(format!("/v1/jobs/{job}/why")) };
     match (tasks.len(), tasks.first()) {
         (1, Some(task)) => Ok(format!("/v1/jobs/{job}/why?task={task}")),
-        _ => Err(format!("\"{operand}\": why takes one task at a time, such as {job}_3; those that wait share a reason")),
+        _ => Err(format!(
+            "\"{operand}\": why takes one task at a time, such as {job}_3; those that wait share a reason"
+        )),
     }
 }
 

@@ -1,7 +1,8 @@
 //! An explanation in sentences.
 
 use daybook_schemas::api::{
-    Block, Explanation, Figures, NodeTrouble, OpenCondition, Outlook, Place, Promise, Shortage, Shortened, Trouble,
+    Block, Explanation, Figures, NodeTrouble, OpenCondition, Outlook, Place, Promise, Shortage, Shortened,
+    Trouble,
 };
 use daybook_schemas::grammar::duration::format_time_limit;
 use daybook_schemas::job::{JobState, Reason};
@@ -16,7 +17,9 @@ pub fn of(explanation: &Explanation, instants: &Instants) -> String {
     if explanation.state == JobState::Pending {
         lines.push(waits(explanation));
         lines.extend(explanation.blocks.iter().map(|block| block_line(block, explanation, instants)));
-        lines.extend(explanation.outlook.as_ref().and_then(|outlook| prospects(outlook, explanation, instants)));
+        lines.extend(
+            explanation.outlook.as_ref().and_then(|outlook| prospects(outlook, explanation, instants)),
+        );
     } else {
         lines.push(does_not_wait(explanation, instants));
     }
@@ -61,7 +64,10 @@ fn does_not_wait(explanation: &Explanation, instants: &Instants) -> String {
     match (explanation.state, run.limit_end) {
         (JobState::Completing, _) => format!("{name}: it has ended, and is being cleaned up{on}."),
         (_, Some(end)) => {
-            format!("{name}: it has been running{on} for {time}; its time limit ends it at {}.", instants.text(end))
+            format!(
+                "{name}: it has been running{on} for {time}; its time limit ends it at {}.",
+                instants.text(end)
+            )
         }
         (_, None) => format!("{name}: it has been running{on} for {time}, without a time limit."),
     }
@@ -74,10 +80,14 @@ fn block_line(block: &Block, explanation: &Explanation, instants: &Instants) -> 
             "It could not be launched, and another try would fail too; when the cause is gone, \"scontrol release {id}\" lets it go."
         ),
         Block::Held { by_administrator: true, .. } => {
-            format!("An administrator holds it, and only an administrator can release it (scontrol release {id}).")
+            format!(
+                "An administrator holds it, and only an administrator can release it (scontrol release {id})."
+            )
         }
         Block::Held { .. } => format!("Its owner holds it; \"scontrol release {id}\" lets it go."),
-        Block::Dependencies { any, never, conditions, count } => dependencies(*any, *never, conditions, *count),
+        Block::Dependencies { any, never, conditions, count } => {
+            dependencies(*any, *never, conditions, *count)
+        }
         Block::Begin { at } => {
             let time = span(at.seconds() - explanation.now.seconds());
             format!("It may not start before {}, in {time}.", instants.text(*at))
@@ -86,7 +96,10 @@ fn block_line(block: &Block, explanation: &Explanation, instants: &Instants) -> 
             format!("Its earlier run {run} is still being cleaned up on {}.", nodes(held))
         }
         Block::Partition { state: None } => {
-            format!("There is no partition {} any more; the job can be moved or cancelled.", explanation.partition)
+            format!(
+                "There is no partition {} any more; the job can be moved or cancelled.",
+                explanation.partition
+            )
         }
         Block::Partition { state: Some(state) } => {
             let word = match state {
@@ -108,7 +121,10 @@ fn block_line(block: &Block, explanation: &Explanation, instants: &Instants) -> 
         }
         Block::ArrayTasks { running, most } => {
             let run = if *running == 1 { "runs" } else { "run" };
-            format!("{} of its array {run}, and no more than {most} may at once (%{most}).", counted(*running, "task"))
+            format!(
+                "{} of its array {run}, and no more than {most} may at once (%{most}).",
+                counted(*running, "task")
+            )
         }
         Block::NodesNotUp { nodes, count } => nodes_not_up(nodes, *count),
         Block::Impossible { message } => {
@@ -139,7 +155,9 @@ fn dependencies(any: bool, never: bool, conditions: &[OpenCondition], count: u32
     }
     let list = joined(&named, if any { "or" } else { "and" });
     match never {
-        true => format!("What it depends on can never be fulfilled: {list}. It stays until it is changed or cancelled."),
+        true => format!(
+            "What it depends on can never be fulfilled: {list}. It stays until it is changed or cancelled."
+        ),
         false => format!("It depends on {list}."),
     }
 }
@@ -210,17 +228,17 @@ fn resources(figures: Option<&Figures>, short: &[Shortage]) -> String {
         if figures.nodes_usable == 1 {
             return format!("{needs}; {usable} has no more than {list} free now.");
         }
-        let in_all = free_in_all(first, &figures.free).map_or(String::new(), |all| format!(" ({all} free in all)"));
+        let in_all =
+            free_in_all(first, &figures.free).map_or(String::new(), |all| format!(" ({all} free in all)"));
         return format!("{needs}; of {usable} none has more than {list} free now{in_all}.");
     }
     match first.what {
         Shortened::Nodes => {
             format!("{needs}; of {usable} {} for it now.", has_room(figures.nodes_with_room))
         }
-        Shortened::Tasks => format!(
-            "{needs}; {usable} have room for {} of its {} tasks now.",
-            first.has, first.needs
-        ),
+        Shortened::Tasks => {
+            format!("{needs}; {usable} have room for {} of its {} tasks now.", first.has, first.needs)
+        }
         _ => format!("{needs}; {usable} have {} free now.", there(first)),
     }
 }
@@ -240,7 +258,10 @@ fn kept(promises: &[Promise], instants: &Instants) -> String {
     let named: Vec<String> = promises.iter().map(one).collect();
     match named.is_empty() {
         true => "It would fit now, but would hold what is kept for others beyond their start.".to_string(),
-        false => format!("It would fit now, but up to its time limit it would hold what is kept for {}.", joined(&named, "and")),
+        false => format!(
+            "It would fit now, but up to its time limit it would hold what is kept for {}.",
+            joined(&named, "and")
+        ),
     }
 }
 
@@ -263,7 +284,9 @@ fn prospects(outlook: &Outlook, explanation: &Explanation, instants: &Instants) 
             format!("expected to start at {} on {}{when}", instants.text(*start), nodes(on))
         }
         Outlook::NoEndKnown => "when it starts is not known, as no time limit leads to it".to_string(),
-        Outlook::NotProtected { protected: 0 } => "no start is promised to it, as this cluster protects none".to_string(),
+        Outlook::NotProtected { protected: 0 } => {
+            "no start is promised to it, as this cluster protects none".to_string()
+        }
         Outlook::NotProtected { protected: 1 } => {
             "no start is promised to it, as only the first of a partition is protected".to_string()
         }
@@ -271,7 +294,10 @@ fn prospects(outlook: &Outlook, explanation: &Explanation, instants: &Instants) 
             format!("no start is promised to it, as only the first {protected} of a partition are protected")
         }
         Outlook::NotLookedAt { jobs_considered } => {
-            format!("a planning cycle ends after {} of the queue and does not come to it", counted((*jobs_considered).into(), "job"))
+            format!(
+                "a planning cycle ends after {} of the queue and does not come to it",
+                counted((*jobs_considered).into(), "job")
+            )
         }
         Outlook::UntilChanged | Outlook::NotInLine => return None,
     };
@@ -297,7 +323,11 @@ fn place_words(place: &Place, instants: &Instants) -> String {
             _ => format!("It is the first of {length} in the line of its partition"),
         };
     };
-    let expected =
-        place.first_expected.map_or(String::new(), |at| format!(", expected to start at {}", instants.text(at)));
-    format!("It is number {} of {length} in the line of its partition, behind job {first}{expected}", place.in_front + 1)
+    let expected = place
+        .first_expected
+        .map_or(String::new(), |at| format!(", expected to start at {}", instants.text(at)));
+    format!(
+        "It is number {} of {length} in the line of its partition, behind job {first}{expected}",
+        place.in_front + 1
+    )
 }
