@@ -44,7 +44,7 @@ fn cycles(statistics: &Statistics, instants: &Instants, out: &mut String) {
         "\nMain schedule statistics (planning cycles in the log: those that decided or changed something):\n",
     );
     let mut line = |name: &str, value: String| {
-        let _ = writeln!(out, "\t{name:<22}{value}");
+        let _ = writeln!(out, "\t{name:<33}{value}");
     };
     line("Total cycles:", statistics.cycles.to_string());
     let Some(last) = &recent.last else {
@@ -63,7 +63,7 @@ fn cycles(statistics: &Statistics, instants: &Instants, out: &mut String) {
         recent.count, recent.seconds
     );
     let mut line = |name: &str, value: String| {
-        let _ = writeln!(out, "\t{name:<22}{value}");
+        let _ = writeln!(out, "\t{name:<33}{value}");
     };
     if recent.seconds > 0 {
         let per_minute = u64::from(recent.count.saturating_sub(1)) * 60 / recent.seconds;
@@ -81,5 +81,5 @@ fn cycles(statistics: &Statistics, instants: &Instants, out: &mut String) {
         line(&format!("Met {}:", bound.bound.word()), bound.cycles.to_string());
     }
     out.push_str("\nBackfilling stats\n");
-    let _ = writeln!(out, "\t{:<22}{}", "Protected starts:", last.protected);
+    let _ = writeln!(out, "\t{:<33}{}", "Protected starts:", last.protected);
 }

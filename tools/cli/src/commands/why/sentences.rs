@@ -233,6 +233,9 @@ fn resources(figures: Option<&Figures>, short: &[Shortage]) -> String {
         return format!("{needs}; of {usable} none has more than {list} free now{in_all}.");
     }
     match first.what {
+        Shortened::Nodes if figures.nodes_usable == 1 => {
+            format!("{needs}; {usable} has no room for it now.")
+        }
         Shortened::Nodes => {
             format!("{needs}; of {usable} {} for it now.", has_room(figures.nodes_with_room))
         }

@@ -60,7 +60,7 @@ pub fn amount(amount: &Amount, all_memory: bool) -> String {
     parts.push(counted(amount.cpus, "CPU"));
     match amount.memory {
         Some(memory) => parts.push(memory_of(memory.0)),
-        None if all_memory => parts.push("all memory of each node".to_string()),
+        None if all_memory => parts.push("all memory there".to_string()),
         None => {}
     }
     joined(&parts, "and")
