@@ -6,3 +6,4 @@ mod lifecycle;
 mod refusals;
 mod restart;
 mod storage;
+mod why;

@@ -10,7 +10,9 @@ mod events;
 mod jobs;
 mod operations;
 mod peer;
+mod statistics;
 mod text;
+mod why;
 
 pub use accounting::{
     AccountingAnswer, AccountingQuery, AccountingRecord, CapacityAnswer, CapacityClass, CapacityQuery,
@@ -25,7 +27,12 @@ pub use jobs::{
 };
 pub use operations::{OPERATIONS, Operation, openapi};
 pub use peer::Peer;
+pub use statistics::{BoundCount, CycleFigures, JobCounts, RecordedCycle, Statistics};
 pub use text::Text;
+pub use why::{
+    Amount, Block, ExpectedEnd, Explanation, Figures, GpuAmount, NodeTrouble, OpenCondition, Outlook, Place,
+    Promise, RunOutline, Shortage, Shortened, Trouble,
+};
 
 /// The largest request body that the gateway reads, in bytes.
 pub const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;

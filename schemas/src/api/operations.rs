@@ -63,6 +63,10 @@ pub const OPERATIONS: &[Operation] = &[
     operation!("get" "/v1/jobs/{id}/wait" by "queue": "Answers when the job has ended."; => JobWaitAnswer; "application/json"; [
         ("timeout_seconds", "the longest wait, at most 300")
     ]),
+    operation!("get" "/v1/jobs/{id}/why" by "queue": "Why a job waits, with figures."; => Explanation; "application/json"; [
+        ("task", "of an array: this task")
+    ]),
+    operation!("get" "/v1/statistics" by "queue": "What sdiag shows: jobs and planning cycles, counted."; => Statistics),
     operation!("get" "/v1/nodes" by "queue": "Every node."; => Vec<NodeView>),
     operation!("get" "/v1/partitions" by "queue": "Every partition."; => Vec<PartitionView>),
     operation!("get" "/v1/cluster" by "queue": "The configuration in force."; => crate::events::ClusterConfigured),

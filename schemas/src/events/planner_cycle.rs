@@ -89,6 +89,69 @@ pub struct ReasonChange {
     /// What is short or who is in front, in words for people; empty: nothing to add.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
+    /// The figures behind the reason, as they were when it changed; absent where it has none. Figures alone are no
+    /// change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figures: Option<ReasonFigures>,
+}
+
+/// What is asked and what there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasonFigures {
+    /// Of `PartitionTimeLimit`.
+    Minutes(MinuteFigures),
+    /// Of `PartitionNodeLimit`.
+    Nodes(NodeFigures),
+    /// Of `JobArrayTaskLimit`.
+    Tasks(TaskFigures),
+    /// Of `Resources`.
+    Resources(ResourceFigures),
+}
+
+/// Time limits in minutes, rounded up; an absent one is unlimited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct MinuteFigures {
+    /// The job's limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<u64>,
+    /// The partition's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<u64>,
+}
+
+/// Numbers of nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct NodeFigures {
+    /// The fewest nodes that the job asks for.
+    pub asked: u32,
+    /// `MinNodes`.
+    pub least: u32,
+    /// `MaxNodes`, or how many nodes the partition has.
+    pub most: u32,
+}
+
+/// Tasks of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct TaskFigures {
+    /// Those that run.
+    pub running: u64,
+    /// `%N`.
+    pub most: u32,
+}
+
+/// What a job takes at least, and what is free on the nodes that it may use, together. All of it may be free, and still
+/// not on the same nodes, or be kept for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct ResourceFigures {
+    /// CPUs that it needs.
+    pub cpus: u64,
+    /// CPUs that are free.
+    pub cpus_free: u64,
+    /// GPUs that it needs, of all types.
+    pub gpus: u64,
+    /// GPUs that are free, of all types.
+    pub gpus_free: u64,
 }
 
 /// When and where a blocked job is expected to start.

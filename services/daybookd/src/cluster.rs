@@ -99,7 +99,7 @@ async fn serve(
         router = router.merge(daybook_gateway::router(gateway));
     }
     if roles.queue {
-        router = router.merge(daybook_queue::router(Queue { live: live.clone(), clock: clock.clone() }));
+        router = router.merge(daybook_queue::router(Queue::new(live.clone(), clock.clone())));
     }
     if let Some(ledger) = &ledger {
         router = router.merge(daybook_ledger::router(ledger.clone()));

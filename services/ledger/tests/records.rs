@@ -368,6 +368,7 @@ fn eligibility_and_reasons_follow_holds_begin_and_conditions() {
                     job: JobId(*job),
                     reason: *reason,
                     detail: String::new(),
+                    figures: None,
                 })
                 .collect(),
             reservations: vec![],

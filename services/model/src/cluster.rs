@@ -57,6 +57,8 @@ pub struct Cluster {
     pub(crate) run_times: crate::run_times::AllRunTimes,
     /// Which requests for GPUs usually come.
     pub(crate) usual_requests: crate::usual::UsualRequests,
+    /// What has happened, counted.
+    pub(crate) totals: crate::totals::Totals,
 
     // Indexes.
     pub(crate) ready: OrdSet<PendingKey>,
@@ -67,6 +69,8 @@ pub struct Cluster {
     pub(crate) active_names: OrdMap<(u32, Arc<str>), OrdSet<JobId>>,
     pub(crate) singletons: OrdMap<(u32, Arc<str>), OrdSet<JobId>>,
     pub(crate) hopeless: OrdSet<JobId>,
+    /// Of each partition the ready jobs that are recorded to wait for resources.
+    pub(crate) blocked: OrdMap<Arc<str>, OrdSet<PendingKey>>,
     /// One copy of each request that a record has, with the number of its records.
     pub(crate) requests: OrdMap<Arc<ResourceRequest>, u32>,
 }

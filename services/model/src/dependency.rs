@@ -301,12 +301,13 @@ pub fn dependency_notation(cluster: &Cluster, job: &Job) -> String {
         .dependencies
         .iter()
         .filter(|state| state.outcome != Outcome::Satisfied || state.is_open(job.tasks_waiting.as_ref()))
-        .map(|state| one_notation(cluster, state))
+        .map(|state| condition_notation(cluster, state))
         .collect();
     parts.join(separator)
 }
 
-fn one_notation(cluster: &Cluster, state: &DependencyState) -> String {
+/// A condition as squeue and scontrol show it: `afterok:7(unfulfilled)`.
+pub fn condition_notation(cluster: &Cluster, state: &DependencyState) -> String {
     let condition = &state.condition;
     let word = match condition.kind {
         DependencyKind::After => "after",

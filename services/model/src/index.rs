@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use daybook_schemas::job::{DependencyKind, JobState};
+use daybook_schemas::job::{DependencyKind, JobState, Reason};
 use daybook_schemas::{JobId, UtcMicros};
 use imbl::{OrdMap, OrdSet};
 
@@ -16,7 +16,11 @@ impl Cluster {
         let Some(old) = self.jobs.get(&id).cloned() else { return };
         self.unindex(&old);
         let mut job = Arc::unwrap_or_clone(old);
+        let reason = job.shown_reason(self.time);
         change(&mut job);
+        if job.shown_reason(self.time) != reason {
+            job.reason_since = self.time;
+        }
         job.changed = self.position;
         self.settle(&mut job);
         self.index(&job);
@@ -79,6 +83,7 @@ impl Cluster {
                 Entry::Delayed(key) => drop(self.delayed.insert(key)),
                 Entry::Ended(key) => drop(self.ended.insert(key)),
                 Entry::Hopeless(id) => drop(self.hopeless.insert(id)),
+                Entry::Blocked(partition, key) => insert_into(&mut self.blocked, partition, key),
                 Entry::Dependent(other) => insert_into(&mut self.dependents, other, job.id),
                 Entry::Active(key) => insert_into(&mut self.active_names, key, job.id),
                 Entry::Singleton(key) => insert_into(&mut self.singletons, key, job.id),
@@ -98,6 +103,7 @@ impl Cluster {
                 Entry::Delayed(key) => drop(self.delayed.remove(&key)),
                 Entry::Ended(key) => drop(self.ended.remove(&key)),
                 Entry::Hopeless(id) => drop(self.hopeless.remove(&id)),
+                Entry::Blocked(partition, key) => remove_from(&mut self.blocked, partition, key),
                 Entry::Dependent(other) => remove_from(&mut self.dependents, other, job.id),
                 Entry::Active(key) => remove_from(&mut self.active_names, key, job.id),
                 Entry::Singleton(key) => remove_from(&mut self.singletons, key, job.id),
@@ -122,7 +128,13 @@ impl Cluster {
         if self.is_startable(job) {
             match job.begin.filter(|begin| *begin > self.time) {
                 Some(begin) => entries.push(Entry::Delayed((begin, job.id))),
-                None => entries.push(Entry::Ready(self.pending_key(job))),
+                None => {
+                    let key = self.pending_key(job);
+                    if job.reason == Reason::Resources {
+                        entries.push(Entry::Blocked(job.partition.clone(), key));
+                    }
+                    entries.push(Entry::Ready(key));
+                }
             }
         }
         if job.spec.kill_on_invalid_dependency && job.dependencies_hopeless() {
@@ -153,6 +165,7 @@ impl Cluster {
             job.changed = self.position;
             self.settle(&mut job);
             job.eligible = begin.or(job.eligible);
+            job.reason_since = begin.unwrap_or(self.time);
             self.index(&job);
             self.jobs.insert(job.id, Arc::new(job));
         }
@@ -200,12 +213,13 @@ enum Entry {
     Delayed((UtcMicros, JobId)),
     Ended((UtcMicros, JobId)),
     Hopeless(JobId),
+    Blocked(Arc<str>, crate::cluster::PendingKey),
     Dependent(JobId),
     Active((u32, Arc<str>)),
     Singleton((u32, Arc<str>)),
 }
 
-fn insert_into<K: Ord + Clone>(map: &mut OrdMap<K, OrdSet<JobId>>, key: K, id: JobId) {
+fn insert_into<K: Ord + Clone, V: Ord + Clone>(map: &mut OrdMap<K, OrdSet<V>>, key: K, id: V) {
     match map.get_mut(&key) {
         Some(set) => {
             set.insert(id);
@@ -216,7 +230,7 @@ fn insert_into<K: Ord + Clone>(map: &mut OrdMap<K, OrdSet<JobId>>, key: K, id: J
     }
 }
 
-fn remove_from<K: Ord + Clone>(map: &mut OrdMap<K, OrdSet<JobId>>, key: K, id: JobId) {
+fn remove_from<K: Ord + Clone, V: Ord + Clone>(map: &mut OrdMap<K, OrdSet<V>>, key: K, id: V) {
     if let Some(set) = map.get_mut(&key) {
         set.remove(&id);
         if set.is_empty() {

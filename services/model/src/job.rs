@@ -82,6 +82,9 @@ pub struct Job {
     /// The planner's figures for people.
     #[serde(default, skip_serializing_if = "str_is_empty")]
     pub reason_detail: Arc<str>,
+    /// Since when [`Job::shown_reason`] has been what it is: the log's time of the commit that made it so, or the begin
+    /// time that came.
+    pub reason_since: UtcMicros,
     /// Starts so far; the next run has this as its number.
     pub starts: u32,
     /// The present or last run.

@@ -12,6 +12,7 @@ mod dependency;
 pub mod fit;
 mod index;
 mod job;
+mod lines;
 mod node;
 mod ready;
 mod reducer;
@@ -20,17 +21,19 @@ mod run_times;
 mod sanity;
 mod sharing;
 mod snapshot;
+mod totals;
 mod usual;
 
 pub use array::ArrayState;
 pub use cluster::{Cluster, PendingKey};
-pub use dependency::{DependencyState, Outcome, dependency_notation};
+pub use dependency::{DependencyState, Outcome, condition_notation, dependency_notation};
 pub use job::{Hold, Job};
 pub use node::{Node, NodeReason, Registration, Silence};
 pub use ready::ReadyKind;
 pub use run::{Run, RunEnd};
 pub use sanity::Violation;
 pub use snapshot::{REDUCER_VERSION, SnapshotError, read_snapshot, state_hash, write_snapshot};
+pub use totals::{RECENT_CYCLES_MAX, Totals};
 pub use usual::UsualRequest;
 
 /// How long a requeued job stays back before it may start again (Slurm's two minutes).

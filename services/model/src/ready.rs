@@ -28,6 +28,11 @@ pub struct ReadyKind {
 }
 
 impl ReadyKind {
+    /// Whether a record is of this kind.
+    pub fn is_of(&self, job: &Job) -> bool {
+        *self == ReadyKind::of(job)
+    }
+
     fn of(job: &Job) -> ReadyKind {
         ReadyKind {
             partition: job.partition.clone(),

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cluster::Cluster;
 use crate::run_times::RunTimes;
+use crate::totals::Totals;
 use crate::usual::{Frequency, UsualRequest};
 use crate::{ArrayState, Job, Node, Run};
 
@@ -73,6 +74,7 @@ struct Scalars {
     last_cycle: Option<UtcMicros>,
     void_allocations: u64,
     durability: Option<Arc<LogDurabilityDeclared>>,
+    totals: Totals,
 }
 
 /// Why a snapshot is of no use: it is thrown away, and the log is read instead.
@@ -127,6 +129,7 @@ pub fn write_snapshot(cluster: &Cluster, to: impl Write) -> Result<String, Snaps
         last_cycle: cluster.last_cycle,
         void_allocations: cluster.void_allocations,
         durability: cluster.durability.clone(),
+        totals: cluster.totals.clone(),
     })))?;
     cluster.nodes.values().try_for_each(|node| out.line(&Line::Node(node.clone())))?;
     cluster.jobs.values().try_for_each(|job| out.line(&Line::Job(job.clone())))?;
@@ -202,6 +205,7 @@ fn restore(cluster: &mut Cluster, line: Line) {
             cluster.last_cycle = scalars.last_cycle;
             cluster.void_allocations = scalars.void_allocations;
             cluster.durability = scalars.durability;
+            cluster.totals = scalars.totals;
         }
         Line::Node(node) => drop(cluster.nodes.insert(node.definition.name.clone(), node)),
         Line::Job(job) => restore_job(cluster, job),
@@ -235,6 +239,7 @@ impl Cluster {
         self.active_names.clear();
         self.singletons.clear();
         self.hopeless.clear();
+        self.blocked.clear();
         self.requests.clear();
         let jobs: Vec<Arc<Job>> = self.jobs.values().cloned().collect();
         for job in &jobs {

@@ -6,6 +6,7 @@
 mod filter;
 mod resources;
 mod routes;
+mod statistics;
 mod table;
 mod views;
 

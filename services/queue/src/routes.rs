@@ -12,13 +12,17 @@ use axum::{Json, Router};
 use daybook_log::clock::Clock;
 use daybook_log::follow::Live;
 use daybook_model::{Cluster, Job};
+use daybook_plan::{Policy, explain};
 use daybook_schemas::JobId;
-use daybook_schemas::api::{ApiError, ErrorCode, JobQuery, JobView, JobWaitAnswer, NodeView, PartitionView};
+use daybook_schemas::api::{
+    ApiError, ErrorCode, Explanation, JobQuery, JobView, JobWaitAnswer, NodeView, PartitionView, Statistics,
+};
 use daybook_schemas::events::ClusterConfigured;
 use serde::Deserialize;
 
+use crate::statistics::Began;
 use crate::table::job_table;
-use crate::views::{Lines, job_view, node_view, partition_view};
+use crate::views::{job_view, node_view, partition_view};
 
 /// The longest that a question waits for the projection to catch up.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -32,6 +36,8 @@ pub struct Queue {
     pub live: Live<Cluster>,
     /// For the running time of what runs.
     pub clock: Arc<dyn Clock>,
+    /// Where counting began.
+    began: Arc<Began>,
 }
 
 struct Refused(ApiError);
@@ -53,6 +59,8 @@ pub fn router(queue: Queue) -> Router {
         .route("/v1/jobs", get(jobs))
         .route("/v1/jobs/{id}", get(job))
         .route("/v1/jobs/{id}/wait", get(wait))
+        .route("/v1/jobs/{id}/why", get(why))
+        .route("/v1/statistics", get(statistics))
         .route("/v1/nodes", get(nodes))
         .route("/v1/partitions", get(partitions))
         .route("/v1/cluster", get(cluster))
@@ -60,6 +68,12 @@ pub fn router(queue: Queue) -> Router {
 }
 
 impl Queue {
+    /// Answers from this model; counts from here on.
+    pub fn new(live: Live<Cluster>, clock: Arc<dyn Clock>) -> Queue {
+        let began = Arc::new(Began::of(&live.now(), clock.now()));
+        Queue { live, clock, began }
+    }
+
     async fn current(&self) -> Result<Arc<Cluster>, Refused> {
         self.live
             .current(PATIENCE)
@@ -101,8 +115,8 @@ async fn query(State(queue): State<Queue>, Json(query): Json<JobQuery>) -> Resul
 
 async fn jobs(State(queue): State<Queue>) -> Answer<Vec<JobView>> {
     let cluster = queue.current().await?;
-    let (lines, now) = (Lines::of(&cluster), queue.clock.now());
-    Ok(Json(cluster.jobs().values().map(|job| job_view(&lines, job, now)).collect()))
+    let now = queue.clock.now();
+    Ok(Json(cluster.jobs().values().map(|job| job_view(&cluster, job, now)).collect()))
 }
 
 fn parse_id(text: &str) -> Result<JobId, Refused> {
@@ -116,8 +130,8 @@ async fn job(State(queue): State<Queue>, Path(id): Path<String>) -> Answer<Vec<J
     if found.is_empty() {
         return Err(unknown_job());
     }
-    let (lines, now) = (Lines::of(&cluster), queue.clock.now());
-    Ok(Json(found.iter().map(|job| job_view(&lines, job, now)).collect()))
+    let now = queue.clock.now();
+    Ok(Json(found.iter().map(|job| job_view(&cluster, job, now)).collect()))
 }
 
 #[derive(Deserialize)]
@@ -157,6 +171,55 @@ fn outcome(cluster: &Cluster, id: JobId) -> Option<u32> {
         job.state.is_ended().then_some(if failed_without_code { 1 } else { code })
     });
     codes.collect::<Option<Vec<u32>>>().map(|codes| codes.into_iter().max().unwrap_or(0))
+}
+
+#[derive(Deserialize)]
+struct WhyParameters {
+    task: Option<String>,
+}
+
+async fn why(
+    State(queue): State<Queue>,
+    Path(id): Path<String>,
+    Query(parameters): Query<WhyParameters>,
+) -> Answer<Explanation> {
+    let id = parse_id(&id)?;
+    let task = parameters.task.map(|task| task.parse().map_err(|_| unknown_job())).transpose()?;
+    let cluster = queue.current().await?;
+    let record = record_of(&cluster, id, task).ok_or_else(unknown_job)?;
+    let policy = Policy::of(&cluster)
+        .ok_or_else(|| Refused(ApiError::new(ErrorCode::NotReady, "the cluster is not configured yet")))?;
+    // As the planner does: its clock is never behind the log.
+    let now = queue.clock.now().max(cluster.time());
+    // It takes as long as a planning cycle: not on the threads that serve connections.
+    let explained = tokio::task::spawn_blocking(move || explain(&cluster, now, &policy, record)).await;
+    let explained =
+        explained.map_err(|error| Refused(ApiError::new(ErrorCode::Internal, error.to_string())))?;
+    explained.map(Json).ok_or_else(unknown_job)
+}
+
+/// The record that a person means by a job's id, or by an array's and a task.
+fn record_of(cluster: &Cluster, id: JobId, task: Option<u32>) -> Option<JobId> {
+    let array = cluster.arrays().get(&id);
+    let in_memory = |id: &JobId| cluster.jobs().contains_key(id);
+    let Some(task) = task else {
+        // Of an array whose own record is gone, the first task that is still there.
+        let first = || records(cluster, id).first().map(|job| job.id);
+        return Some(id).filter(in_memory).or_else(first);
+    };
+    let array = array?;
+    if array.started.contains(task) {
+        return array.task_job_id(task).filter(in_memory);
+    }
+    let waits = |job: &Arc<Job>| job.tasks_waiting.as_ref().is_some_and(|tasks| tasks.contains(task));
+    cluster.jobs().get(&id).filter(|job| waits(job)).map(|job| job.id)
+}
+
+async fn statistics(State(queue): State<Queue>) -> Answer<Statistics> {
+    let cluster = queue.current().await?;
+    let now = queue.clock.now();
+    let counted = tokio::task::spawn_blocking(move || queue.began.count(&cluster, now)).await;
+    counted.map(Json).map_err(|error| Refused(ApiError::new(ErrorCode::Internal, error.to_string())))
 }
 
 async fn nodes(State(queue): State<Queue>) -> Answer<Vec<NodeView>> {

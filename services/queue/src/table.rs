@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 
 use crate::filter::matches;
 use crate::resources::{Counts, gpu_notation, memory_request, node_count};
-use crate::views::{Lines, end_or_limit, expand, held_nodes, node_list, run_seconds, std_out};
+use crate::views::{end_or_limit, expand, held_nodes, node_list, run_seconds, std_out};
 
 /// A [`JobTable`](daybook_schemas::api::JobTable) in JSON, as it is at `now`. It is written straight from the model: a
 /// queue of 50,000 has half a million cells, and a value for each would take longer than all else.
@@ -24,11 +24,7 @@ pub fn job_table(cluster: &Cluster, query: &JobQuery, now: UtcMicros) -> serde_j
     let table = Table {
         seq: cluster.position(),
         now: now.seconds(),
-        rows: Rows {
-            jobs: in_order(cluster, jobs),
-            query,
-            look: Look { cluster, lines: Lines::of(cluster), now },
-        },
+        rows: Rows { jobs: in_order(cluster, jobs), query, look: Look { cluster, now } },
     };
     let mut bytes = Vec::with_capacity(64 + table.rows.jobs.len() * query.columns.len() * CELL_BYTES_USUAL);
     serde_json::to_writer(&mut bytes, &table)?;
@@ -48,7 +44,6 @@ struct Table<'a> {
 /// What a cell is looked up in.
 struct Look<'a> {
     cluster: &'a Cluster,
-    lines: Lines<'a>,
     now: UtcMicros,
 }
 
@@ -194,7 +189,7 @@ fn instant(at: Option<UtcMicros>) -> Cell<'static> {
 }
 
 fn cell<'a>(row: &Row<'a>, column: JobColumn) -> Cell<'a> {
-    let Row { look: Look { cluster, lines, now }, job, task, nodes, .. } = *row;
+    let Row { look: Look { cluster, now }, job, task, nodes, .. } = *row;
     let now = *now;
     let spec = &job.spec;
     let counts = || if nodes.is_empty() { Counts::of_request(cluster, job) } else { Counts::of_nodes(nodes) };
@@ -217,7 +212,7 @@ fn cell<'a>(row: &Row<'a>, column: JobColumn) -> Cell<'a> {
         JobColumn::Partition => text(&job.partition),
         JobColumn::Qos => text(&job.qos),
         JobColumn::State => text(cluster.shown_state(job).word()),
-        JobColumn::Reason => text(lines.shown_reason(job, now).word()),
+        JobColumn::Reason => text(cluster.shown_reason(job, now).word()),
         JobColumn::ReasonDetail => text(&job.reason_detail),
         JobColumn::Priority => job.shown_priority().into(),
         JobColumn::Nice => i64::from(job.nice).into(),

@@ -1,12 +1,10 @@
 //! Whole objects: a job, a node, a partition.
 
-use std::collections::BTreeMap;
-
-use daybook_model::{Cluster, Job, Node, PendingKey, dependency_notation};
+use daybook_model::{Cluster, Job, Node, dependency_notation};
 use daybook_schemas::api::{JobView, NodeView, PartitionView, ResourceCounts};
 use daybook_schemas::grammar::hostlist;
 use daybook_schemas::grammar::output_pattern::{self, PatternValues};
-use daybook_schemas::job::{JobState, Reason};
+use daybook_schemas::job::JobState;
 use daybook_schemas::node::{GpuDevice, PartitionDefinition};
 use daybook_schemas::run::RunNode;
 use daybook_schemas::{Mebibytes, UtcMicros};
@@ -14,8 +12,7 @@ use daybook_schemas::{Mebibytes, UtcMicros};
 use crate::resources::Counts;
 
 /// A job record as it is at `now`.
-pub(crate) fn job_view(lines: &Lines<'_>, job: &Job, now: UtcMicros) -> JobView {
-    let cluster = lines.cluster;
+pub(crate) fn job_view(cluster: &Cluster, job: &Job, now: UtcMicros) -> JobView {
     let nodes = held_nodes(cluster, job);
     let counts = if nodes.is_empty() { Counts::of_request(cluster, job) } else { Counts::of_nodes(nodes) };
     let started = if job.state == JobState::Pending { None } else { job.started };
@@ -24,7 +21,7 @@ pub(crate) fn job_view(lines: &Lines<'_>, job: &Job, now: UtcMicros) -> JobView 
         array: job.task,
         tasks_waiting: job.tasks_waiting.clone(),
         state: cluster.shown_state(job),
-        reason: lines.shown_reason(job, now),
+        reason: cluster.shown_reason(job, now),
         reason_detail: job.reason_detail.to_string(),
         priority: job.shown_priority(),
         submitted: job.submitted,
@@ -64,46 +61,6 @@ fn current_spec(job: &Job) -> daybook_schemas::job::JobSpec {
     spec.requeue = job.requeue;
     spec.begin = job.begin;
     spec
-}
-
-/// Who waits for resources in front of whom.
-pub(crate) struct Lines<'a> {
-    cluster: &'a Cluster,
-    /// Of each partition the first that waits for resources.
-    blocked: BTreeMap<&'a str, PendingKey>,
-}
-
-impl<'a> Lines<'a> {
-    /// The queue's order puts those that wait for resources near the front, so few records are looked at.
-    const LOOKED_AT_MAX: usize = 64;
-
-    pub(crate) fn of(cluster: &'a Cluster) -> Lines<'a> {
-        let mut blocked = BTreeMap::new();
-        for key in cluster.ready().iter().take(Self::LOOKED_AT_MAX) {
-            if let Some(job) = cluster.jobs().get(&key.job)
-                && job.reason == Reason::Resources
-            {
-                blocked.entry(&*job.partition).or_insert(*key);
-            }
-        }
-        Lines { cluster, blocked }
-    }
-
-    /// Why a job waits. The planner records `Priority` only where it replaces another reason: a ready job without one
-    /// waits behind those of its partition that wait for resources.
-    pub(crate) fn shown_reason(&self, job: &Job, now: UtcMicros) -> Reason {
-        let reason = job.shown_reason(now);
-        // As in Slurm, what is over shows no reason that was about waiting.
-        if job.state == JobState::Cancelled {
-            return Reason::None;
-        }
-        let waits_in_line = reason == Reason::None && job.state == JobState::Pending && job.is_ready();
-        let is_behind = |first: &PendingKey| *first < self.cluster.pending_key(job);
-        if waits_in_line && self.blocked.get(&*job.partition).is_some_and(is_behind) {
-            return Reason::Priority;
-        }
-        reason
-    }
 }
 
 /// What the job's present run holds, or its last run held.

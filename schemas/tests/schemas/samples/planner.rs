@@ -1,4 +1,7 @@
-use daybook_schemas::events::{CycleBound, PlannedStart, PlannerCycle, ReasonChange};
+use daybook_schemas::events::{
+    CycleBound, MinuteFigures, NodeFigures, PlannedStart, PlannerCycle, ReasonChange, ReasonFigures,
+    ResourceFigures, TaskFigures,
+};
 use daybook_schemas::job::Reason;
 use daybook_schemas::{Body, JobId, NodeName, RunId, Seq, Subject, UtcMicros};
 
@@ -15,8 +18,32 @@ pub fn cycle() -> (Subject, Body, Body) {
                 job: JobId(124),
                 reason: Reason::Resources,
                 detail: "2 GPUs are short".to_string(),
+                figures: Some(ReasonFigures::Resources(ResourceFigures {
+                    cpus: 16,
+                    cpus_free: 40,
+                    gpus: 8,
+                    gpus_free: 6,
+                })),
             },
-            ReasonChange { job: JobId(125), reason: Reason::Priority, detail: String::new() },
+            ReasonChange { job: JobId(125), reason: Reason::Priority, detail: String::new(), figures: None },
+            ReasonChange {
+                job: JobId(126),
+                reason: Reason::PartitionTimeLimit,
+                detail: String::new(),
+                figures: Some(ReasonFigures::Minutes(MinuteFigures { asked: Some(120), most: Some(60) })),
+            },
+            ReasonChange {
+                job: JobId(127),
+                reason: Reason::PartitionNodeLimit,
+                detail: String::new(),
+                figures: Some(ReasonFigures::Nodes(NodeFigures { asked: 4, least: 1, most: 2 })),
+            },
+            ReasonChange {
+                job: JobId(128),
+                reason: Reason::JobArrayTaskLimit,
+                detail: String::new(),
+                figures: Some(ReasonFigures::Tasks(TaskFigures { running: 2, most: 2 })),
+            },
         ],
         reservations: vec![PlannedStart {
             job: JobId(124),

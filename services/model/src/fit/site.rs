@@ -111,7 +111,7 @@ impl<'a> Site<'a> {
     }
 
     /// How many of these GPUs are of a type.
-    pub(super) fn count_of(&self, gpus: &Bits, gpu_type: &str) -> u32 {
+    pub fn count_of(&self, gpus: &Bits, gpu_type: &str) -> u32 {
         self.kind(gpu_type).map_or(0, |kind| kind.count_common(gpus))
     }
 

@@ -10,7 +10,7 @@ use daybook_schemas::job::{Dependencies, JobState, Reason, ResourceRequest};
 use daybook_schemas::orders::{RunWish, SignalOrder};
 use daybook_schemas::run::ExitStatus;
 
-use super::run::{Ending, finish, put_back};
+use super::run::{Ending, count_ends, end_record, finish, put_back};
 use crate::SIGNALS_MAX;
 use crate::array::ArrayState;
 use crate::cluster::Cluster;
@@ -23,6 +23,7 @@ const PRIORITY_FIRST: u32 = 4_294_901_760;
 pub(super) fn submitted(cluster: &mut Cluster, data: &JobSubmitted) {
     let spec = Arc::new(data.spec.clone());
     cluster.next_job_id = cluster.next_job_id.max(data.job.0.saturating_add(data.ids));
+    cluster.totals.jobs.submitted += u64::from(data.ids);
     let tasks_waiting = spec.array.as_ref().map(|array| array.tasks.clone());
     if let Some(array) = &spec.array {
         let state = ArrayState {
@@ -62,6 +63,7 @@ pub(super) fn submitted(cluster: &mut Cluster, data: &JobSubmitted) {
         dependencies_any: spec.dependencies.as_ref().is_some_and(|dependencies| dependencies.any),
         reason: Reason::None,
         reason_detail: Arc::from(""),
+        reason_since: cluster.time,
         starts: 0,
         run: None,
         started: None,
@@ -256,6 +258,7 @@ fn cancel_waiting_tasks(cluster: &mut Cluster, array: JobId, tasks: &IndexSet, u
             state.failed.insert(task);
         }
     });
+    count_ends(cluster, JobState::Cancelled, tasks.len());
     cluster.change_job(array, |job| job.cancelled_by = Some(uid));
     keep_tasks_waiting(cluster, array, waiting.difference(tasks));
     cluster.reconsider_dependents(array);
@@ -274,7 +277,7 @@ pub(super) fn keep_tasks_waiting(cluster: &mut Cluster, array: JobId, remaining:
         job.task = last.map(|task| ArrayTaskId { array_job: array, task });
     });
     let ending = Ending { state: JobState::Cancelled, reason: Reason::None, exit: ExitStatus::default() };
-    finish(cluster, array, cluster.time, ending);
+    end_record(cluster, array, cluster.time, ending);
 }
 
 pub(super) fn requeued(cluster: &mut Cluster, data: &JobRequeued) {
@@ -308,6 +311,7 @@ pub(super) fn finished(cluster: &mut Cluster, data: &JobFinished) {
                 array.failed.insert(task);
             }
         });
+        count_ends(cluster, data.state, waiting.len().saturating_sub(1));
         let last = cluster.arrays.get(&data.job).and_then(|array| array.tasks().last());
         cluster.change_job(data.job, |job| {
             job.tasks_waiting = None;

@@ -73,6 +73,7 @@ fn apply_event(cluster: &mut Cluster, event: &Event) -> Result<(), String> {
 
 fn planner_cycle(cluster: &mut Cluster, data: &PlannerCycle) {
     cluster.last_cycle = Some(data.now);
+    cluster.totals.note_cycle(cluster.position, data);
     cluster.expected_starts =
         data.reservations.iter().map(|planned| (planned.job, planned.start)).collect::<OrdMap<_, _>>();
     for change in &data.reasons {

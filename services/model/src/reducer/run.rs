@@ -43,6 +43,7 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
         signals: Vec::new(),
     };
     cluster.runs.insert(data.run, Arc::new(run));
+    cluster.totals.jobs.started += 1;
     let (now, partition) = (cluster.time, cluster.shared_partition(&data.partition));
     cluster.change_job(data.run.job, |job| {
         job.state = JobState::Running;
@@ -245,8 +246,24 @@ fn final_state(cause: EndCause, exit: ExitStatus) -> Ending {
     Ending { state, reason, exit }
 }
 
-/// Ends a record, and lets those who waited for it know.
+/// Counts jobs that have ended so.
+pub(super) fn count_ends(cluster: &mut Cluster, state: JobState, count: u64) {
+    let jobs = &mut cluster.totals.jobs;
+    match state {
+        JobState::Completed => jobs.completed += count,
+        JobState::Cancelled => jobs.canceled += count,
+        _ => jobs.failed += count,
+    }
+}
+
+/// Ends a job, and lets those who waited for it know.
 pub(super) fn finish(cluster: &mut Cluster, id: JobId, at: UtcMicros, ending: Ending) {
+    count_ends(cluster, ending.state, 1);
+    end_record(cluster, id, at, ending);
+}
+
+/// Ends a record of which it has been counted that it ends.
+pub(super) fn end_record(cluster: &mut Cluster, id: JobId, at: UtcMicros, ending: Ending) {
     let Some(job) = cluster.jobs.get(&id).cloned() else { return };
     let success = ending.state == JobState::Completed;
     cluster.change_job(id, |job| {

@@ -10,10 +10,14 @@
 //!   node and which GPU of a type it will be is decided when it starts.
 //! - **Bounds** are counts ([`Policy`]); the first that was met is in the record.
 //!
+//! [`explain`]`(&cluster, now, &policy, job)` says why one job waits, with figures; it walks the queue as [`plan`] does.
+//!
 //! What fits on a node is `daybook_model::fit`'s arithmetic. Reasons: only changes are recorded, and `Priority` only
 //! where it replaces another recorded reason (`docs/decisions/` says why).
 
 mod cycle;
+mod explain;
+mod figures;
 pub mod fragmentation;
 mod ground;
 mod kinds;
@@ -25,5 +29,6 @@ mod queue;
 mod releases;
 
 pub use cycle::{Cycle, Start};
+pub use explain::{NAMED_MAX, explain};
 pub use plan::plan;
 pub use policy::{Order, Policy};

@@ -11,9 +11,10 @@ use daybook_schemas::events::{ArrayTaskId, CycleBound, JobFinished, PlannedStart
 use daybook_schemas::grammar::hostlist;
 use daybook_schemas::job::{JobState, Reason, TimeLimit};
 use daybook_schemas::node::{ClusterParameters, PartitionState};
-use daybook_schemas::{RunId, UtcMicros};
+use daybook_schemas::{NodeName, RunId, UtcMicros};
 
 use crate::cycle::{Cycle, Start};
+use crate::explain::watch::Watch;
 use crate::ground::Ground;
 use crate::kinds::{FOR_EVER, Kind, Kinds};
 use crate::policy::{Order, Policy};
@@ -26,6 +27,11 @@ use crate::releases::{Releases, Wanted};
 /// Pure: the same cluster, instant and policy give the same bytes on every machine. Its work is bounded by the
 /// policy's counts. `now` should not be before the cluster's time; it is an input like any other.
 pub fn plan(cluster: &Cluster, now: UtcMicros, policy: &Policy) -> Cycle {
+    decide(cluster, now, policy, None)
+}
+
+/// The same; with a watch on a job only up to that job.
+pub(crate) fn decide(cluster: &Cluster, now: UtcMicros, policy: &Policy, watch: Option<&mut Watch>) -> Cycle {
     let has_more_to_finish = cluster.hopeless().len() > policy.finished_max as usize;
     let mut cycle = Cycle {
         input: cluster.position(),
@@ -56,6 +62,7 @@ pub fn plan(cluster: &Cluster, now: UtcMicros, policy: &Policy) -> Cycle {
             blocked: BTreeMap::new(),
             later: Vec::new(),
             cycle: &mut cycle,
+            watch,
         };
         planning.walk_the_queue();
         let (steps, fragmentation) = (planning.ground.steps(), planning.ground.fragmentation());
@@ -75,20 +82,22 @@ fn hopeless(cluster: &Cluster, policy: &Policy) -> Vec<JobFinished> {
     .collect()
 }
 
-struct Planning<'a, 'c> {
-    cluster: &'a Cluster,
+pub(crate) struct Planning<'a, 'c> {
+    pub(crate) cluster: &'a Cluster,
     parameters: &'a ClusterParameters,
     now: UtcMicros,
     policy: &'a Policy,
-    ground: Ground<'a>,
-    kinds: Kinds<'a>,
+    pub(crate) ground: Ground<'a>,
+    pub(crate) kinds: Kinds<'a>,
     releases: Releases<'a>,
     promises: Promises,
     /// Jobs blocked so far, by partition.
-    blocked: BTreeMap<usize, u32>,
+    pub(crate) blocked: BTreeMap<usize, u32>,
     /// Jobs that are tried behind those of the queue's order: shortest expected run first.
     later: Vec<(Reverse<u32>, u64, PendingKey)>,
-    cycle: &'c mut Cycle,
+    pub(crate) cycle: &'c mut Cycle,
+    /// The one job that the cycle is for, where it only explains.
+    pub(crate) watch: Option<&'c mut Watch>,
 }
 
 impl<'a> Planning<'a, '_> {
@@ -133,10 +142,11 @@ impl<'a> Planning<'a, '_> {
             self.cycle.jobs_considered += 1;
             let before = self.decided(job);
             self.consider(job);
-            if let Some(kind) = kind
-                && !self.is_settled(job, before)
-            {
+            let Some(kind) = kind else { continue };
+            if !self.is_settled(job, before) {
                 heads.go_on(kind, key);
+            } else if let Some(watched) = self.watched_of(kind).filter(|watched| *watched > key) {
+                heads.go_to(kind, watched);
             }
         }
     }
@@ -188,6 +198,9 @@ impl<'a> Planning<'a, '_> {
 
     /// Whether a bound is reached, or nothing is left that any job could use and enough jobs have been looked at.
     fn must_stop(&mut self) -> bool {
+        if self.has_seen_enough() {
+            return true;
+        }
         let considered = self.cycle.jobs_considered;
         let bound = if considered >= self.policy.jobs_max && self.later.is_empty() {
             Some(CycleBound::Jobs)
@@ -221,11 +234,15 @@ impl<'a> Planning<'a, '_> {
     }
 
     /// Without backfill: whether a job of the partition is blocked.
-    fn is_closed(&self, field: Option<usize>) -> bool {
+    pub(crate) fn is_closed(&self, field: Option<usize>) -> bool {
         !self.policy.backfill && field.is_some_and(|field| self.blocked.contains_key(&field))
     }
 
     fn consider(&mut self, job: &'a Job) {
+        if self.is_watched(job) { self.consider_watched(job) } else { self.decide_on(job) }
+    }
+
+    pub(crate) fn decide_on(&mut self, job: &'a Job) {
         let number = self.kind_of(job);
         let kind = self.kinds.get(number);
         let is_shut = matches!(kind.refused, Some((Reason::PartitionDown | Reason::PartitionInactive, _)));
@@ -268,13 +285,13 @@ impl<'a> Planning<'a, '_> {
     }
 
     /// How long a job may hold what it gets, in seconds.
-    fn window(&self, job: &Job) -> i64 {
+    pub(crate) fn window(&self, job: &Job) -> i64 {
         let grace = u64::from(self.parameters.over_time_limit_minutes) * 60;
         let limit = job.time_limit.seconds().map(|seconds| seconds.saturating_add(grace));
         limit.map_or(FOR_EVER, |seconds| i64::try_from(seconds).unwrap_or(FOR_EVER))
     }
 
-    fn kind_of(&mut self, job: &'a Job) -> usize {
+    pub(crate) fn kind_of(&mut self, job: &'a Job) -> usize {
         let is_choosy = choosy_until(job, self.parameters).is_some_and(|until| until > self.now);
         let (cluster, parameters, ground) = (self.cluster, self.parameters, &mut self.ground);
         self.kinds.number(job, is_choosy, || {
@@ -357,7 +374,7 @@ impl<'a> Planning<'a, '_> {
     }
 
     /// When a window from now ends; `None`: never.
-    fn end_of(&self, seconds: i64) -> Option<UtcMicros> {
+    pub(crate) fn end_of(&self, seconds: i64) -> Option<UtcMicros> {
         (seconds != FOR_EVER).then(|| self.now.plus_seconds(seconds))
     }
 
@@ -397,7 +414,9 @@ impl<'a> Planning<'a, '_> {
         let refused = if fits {
             None
         } else if could_ever_start(self.cluster, &job.partition, &job.request).is_ok() {
-            Some((Reason::ReqNodeNotAvail, Rc::from(self.unavailable(job, number))))
+            let names = self.unavailable(job, number);
+            let names = hostlist::compress(names.iter().map(|name| name.as_str()));
+            Some((Reason::ReqNodeNotAvail, Rc::from(format!("UnavailableNodes:{names}"))))
         } else {
             Some((Reason::BadConstraints, Rc::from("")))
         };
@@ -406,8 +425,8 @@ impl<'a> Planning<'a, '_> {
         kind.refused = refused;
     }
 
-    /// The nodes that are not up (or whose GPUs are not all there) and that the job could use, as Slurm names them.
-    fn unavailable(&self, job: &Job, number: usize) -> String {
+    /// The nodes that are not up (or whose GPUs are not all there) and that the job could use.
+    pub(crate) fn unavailable(&self, job: &Job, number: usize) -> Vec<&'a NodeName> {
         let kind = self.kinds.get(number);
         let required = &job.request.nodes_required;
         let names = kind.order.iter().map(|site| &self.ground.sites[*site]).filter_map(|site| {
@@ -419,9 +438,9 @@ impl<'a> Planning<'a, '_> {
                 .demand
                 .as_ref()
                 .is_some_and(|demand| unbroken.tasks_max(&unbroken.whole(), demand).is_some());
-            (is_named && is_less && could_help).then(|| name.as_str())
+            (is_named && is_less && could_help).then_some(name)
         });
-        format!("UnavailableNodes:{}", hostlist::compress(names))
+        names.collect()
     }
 
     /// A blocked job: the first K of a partition get a protected start.
@@ -472,14 +491,16 @@ impl<'a> Planning<'a, '_> {
         self.cycle.reservations.push(PlannedStart { job: job.id, start, nodes: names.cloned().collect() });
     }
 
-    fn give_reason(&mut self, job: &Job, reason: Reason, detail: &str) {
+    fn give_reason(&mut self, job: &'a Job, reason: Reason, detail: &str) {
+        self.note_reason(job, reason);
         if job.reason == reason && job.reason_detail.as_ref() == detail {
             return;
         }
         if self.cycle.reasons.len() >= self.policy.reasons_max as usize {
             return self.meet(CycleBound::Reasons);
         }
-        self.cycle.reasons.push(ReasonChange { job: job.id, reason, detail: detail.to_string() });
+        let figures = self.figures_of(job, reason);
+        self.cycle.reasons.push(ReasonChange { job: job.id, reason, detail: detail.to_string(), figures });
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use daybook_model::{Cluster, PendingKey, ReadyKind};
 use daybook_schemas::UtcMicros;
 
+use crate::policy::Policy;
 use crate::priority::Weights;
 
 /// Ready jobs, and delayed ones whose begin has come by `now`, in one order. At most `delayed_max` delayed ones.
@@ -46,11 +47,32 @@ impl<'a> Heads<'a> {
         self.heads.pop().map(|Reverse(head)| head)
     }
 
+    /// Of the kind the record at `key` is to be looked at, and none before it.
+    pub(crate) fn go_to(&mut self, kind: &'a Arc<ReadyKind>, key: PendingKey) {
+        self.heads.push(Reverse((key, Some(kind))));
+    }
+
     /// The record of the kind behind `key` is to be looked at too.
     pub(crate) fn go_on(&mut self, kind: &'a Arc<ReadyKind>, key: PendingKey) {
         let next = self.cluster.ready_behind(kind, Some(key));
         self.heads.extend(next.map(|next| Reverse((next, Some(kind)))));
     }
+}
+
+/// The jobs in the order in which a cycle of this policy looks at them.
+pub(crate) fn in_order<'a>(
+    cluster: &'a Cluster,
+    now: UtcMicros,
+    policy: &Policy,
+) -> Box<dyn Iterator<Item = PendingKey> + 'a> {
+    let found = candidates(cluster, now, policy.jobs_max as usize);
+    let Some(weights) = policy.weights else { return Box::new(found) };
+    let cpus = |partition: &'a Arc<str>| {
+        let nodes = cluster.partition(partition).map_or(&[][..], |partition| &partition.nodes);
+        let cpus = |name| cluster.nodes().get(name).map_or(0, |node| u64::from(node.definition.cpus));
+        nodes.iter().map(cpus).sum()
+    };
+    Box::new(weighted(cluster, found, now, policy.jobs_max as usize, &weights, cpus).into_iter())
 }
 
 /// The first `jobs_max` of these in the order of a priority that depends on the instant.

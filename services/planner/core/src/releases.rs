@@ -247,7 +247,7 @@ impl Able {
 }
 
 /// When a run gives back what it holds: at its limit, or soon where it has ended or was told to end.
-fn expected_end(cluster: &Cluster, run: &Run, now: UtcMicros) -> Option<UtcMicros> {
+pub(crate) fn expected_end(cluster: &Cluster, run: &Run, now: UtcMicros) -> Option<UtcMicros> {
     let parameters = cluster.configured().map(|configured| &configured.parameters);
     let soon = now.plus_seconds(1);
     if run.end.is_some() {

@@ -42,5 +42,6 @@ scripts! {
     the_shortest_expected_run_goes_first_behind_a_promise,
     unavailable_nodes,
     weights_features_and_named_nodes,
+    why_jobs_wait,
     without_backfill_a_blocked_job_blocks_its_partition,
 }

@@ -11,9 +11,11 @@ mod sample;
 pub mod sbatch;
 pub mod scancel;
 pub mod scontrol;
+pub mod sdiag;
 pub mod siblings;
 pub mod sinfo;
 pub mod squeue;
+pub mod why;
 
 use crate::options::{self, CommandLine, Opt, Order};
 use crate::say;
@@ -72,12 +74,14 @@ pub const COMMANDS: &[&Command] = &[
     &sbatch::COMMAND,
     &scancel::COMMAND,
     &scontrol::COMMAND,
+    &sdiag::COMMAND,
     &sinfo::COMMAND,
     &squeue::COMMAND,
+    &why::COMMAND,
 ];
 
 /// The names under which the program may be called, other than `daybook`; `daybook links` makes them.
-pub const SLURM_NAMES: &[&str] = &["sbatch", "squeue", "scancel", "sinfo", "scontrol", "sacct"];
+pub const SLURM_NAMES: &[&str] = &["sbatch", "squeue", "scancel", "sinfo", "scontrol", "sacct", "sdiag"];
 
 /// The command of a name.
 pub fn find(name: &str) -> Option<&'static Command> {

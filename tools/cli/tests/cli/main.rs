@@ -8,3 +8,4 @@ mod sbatch;
 mod scancel;
 mod scontrol;
 mod showing;
+mod why;

@@ -8,7 +8,8 @@
 //! partition main nodes=node01,node02 max_time=60 min_nodes=1 max_nodes=2 tier=1 state=UP exclusive
 //! submit NAME p=main t=30 N=1-2 n=4 c=2 tpn=2 mem=500 mem_per_cpu=500 mem_per_gpu=500 gres=a100:2 gpus=2 gpt=1
 //!        contiguous switches=1@300 exclusive w=node01 x=node02 C=a array=0-9%2 begin=60 nice=5 after=ok:1 kill hold
-//! plan | tick SECONDS | end RUN [fail] | cancel JOB | hold JOB | drain NODE | resume NODE | down NODE | jobs | fragmentation
+//! plan | why JOB | tick SECONDS | end RUN [fail] | cancel JOB | hold JOB | drain NODE | resume NODE | down NODE | jobs |
+//!        fragmentation
 //! ```
 //!
 //! Where lines of the first six kinds stand behind others, they change the configuration.
@@ -111,6 +112,7 @@ impl Script {
             "switch" | "block" => self.connect(verb, name, &mut options),
             "submit" => self.submit(name, &mut options),
             "plan" => self.plan(),
+            "why" => self.why(name),
             "jobs" => self.jobs(),
             "fragmentation" => self.fragmentation(),
             _ => self.change(verb, name, &mut options),
@@ -275,6 +277,32 @@ impl Script {
         }
     }
 
+    /// The explanation's parts, one on each line.
+    fn why(&self, job: &str) -> String {
+        let (cluster, now) = (&self.simulation.cluster, self.simulation.now);
+        let policy = daybook_plan::Policy::of(cluster).unwrap();
+        let Some(told) = daybook_plan::explain(cluster, now, &policy, JobId(job.parse().unwrap())) else {
+            return "  unknown\n".to_string();
+        };
+        let mut out = String::new();
+        let since = (told.since.0 - DAWN.0) / 1_000_000;
+        writeln!(out, "  {} {} {} since +{since}", told.display_id, told.state.word(), told.reason.word())
+            .unwrap();
+        for block in &told.blocks {
+            writeln!(out, "  block {}", json(block)).unwrap();
+        }
+        if let Some(figures) = &told.figures {
+            writeln!(out, "  figures {}", json(figures)).unwrap();
+        }
+        if let Some(place) = &told.place {
+            writeln!(out, "  place {}", json(place)).unwrap();
+        }
+        if let Some(outlook) = &told.outlook {
+            writeln!(out, "  outlook {}", json(outlook)).unwrap();
+        }
+        out
+    }
+
     fn jobs(&self) -> String {
         let mut out = String::new();
         for job in self.simulation.cluster.jobs().values().filter(|job| !job.state.is_ended()) {
@@ -364,8 +392,15 @@ pub fn describe(cycle: &Cycle) -> String {
     }
     for change in &cycle.reasons {
         let separator = if change.detail.is_empty() { "" } else { ", " };
-        writeln!(out, "  reason {} {}{separator}{}", change.job, change.reason.word(), change.detail)
-            .unwrap();
+        let figures = change.figures.as_ref().map_or(String::new(), |figures| format!(" {}", json(figures)));
+        writeln!(
+            out,
+            "  reason {} {}{separator}{}{figures}",
+            change.job,
+            change.reason.word(),
+            change.detail
+        )
+        .unwrap();
     }
     for planned in &cycle.reservations {
         let nodes: Vec<&str> = planned.nodes.iter().map(NodeName::as_str).collect();
@@ -386,4 +421,9 @@ pub fn describe(cycle: &Cycle) -> String {
         out.push_str(NOTHING);
     }
     out
+}
+
+/// Canonical JSON.
+fn json<T: serde::Serialize>(value: &T) -> String {
+    String::from_utf8(daybook_schemas::canonical::to_bytes(value).unwrap()).unwrap()
 }

@@ -3,8 +3,8 @@
 use daybook_schemas::events::{
     ClusterConfigured, JobCancelRequested, JobFinished, JobHeld, JobReleased, JobRequeued, JobSubmitted,
     JobTarget, JobUpdated, LogDurabilityDeclared, LogSync, LogVersionBarrier, NodeLeaseLost,
-    NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated, PlannerCycle, RunAllocated, RunEnded,
-    RunLost, RunNodeReleased, RunStarted,
+    NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated, PlannerCycle, ReasonChange, ReasonFigures,
+    RunAllocated, RunEnded, RunLost, RunNodeReleased, RunStarted,
 };
 use daybook_schemas::grammar::duration::format_time_limit;
 use daybook_schemas::grammar::index_set::IndexSet;
@@ -180,8 +180,10 @@ fn planner_cycle(data: PlannerCycle) -> String {
         text.push_str(&format!("; starts {}", some(&data.starts, ToString::to_string)));
     }
     if !data.reasons.is_empty() {
-        let reason = |change: &daybook_schemas::events::ReasonChange| {
-            format!("{} ({})", change.job, change.reason.word())
+        let reason = |change: &ReasonChange| {
+            let figures =
+                change.figures.map_or(String::new(), |figures| format!(": {}", reason_figures(figures)));
+            format!("{} ({}{figures})", change.job, change.reason.word())
         };
         text.push_str(&format!("; waiting {}", some(&data.reasons, reason)));
     }
@@ -196,6 +198,27 @@ fn planner_cycle(data: PlannerCycle) -> String {
         None => {}
     }
     text
+}
+
+fn reason_figures(figures: ReasonFigures) -> String {
+    let minutes =
+        |minutes: Option<u64>| minutes.map_or("unlimited".to_string(), |minutes| format!("{minutes} min"));
+    match figures {
+        ReasonFigures::Minutes(figures) => {
+            format!("asks for {}, at most {}", minutes(figures.asked), minutes(figures.most))
+        }
+        ReasonFigures::Nodes(figures) => {
+            format!("asks for {} nodes, {} to {}", figures.asked, figures.least, figures.most)
+        }
+        ReasonFigures::Tasks(figures) => format!("{} run, at most {}", figures.running, figures.most),
+        ReasonFigures::Resources(figures) => {
+            let gpus = match figures.gpus {
+                0 => String::new(),
+                gpus => format!(", {gpus} GPUs of {} free", figures.gpus_free),
+            };
+            format!("needs {} CPUs of {} free{gpus}", figures.cpus, figures.cpus_free)
+        }
+    }
 }
 
 fn run_allocated(data: RunAllocated) -> String {

@@ -1,0 +1,118 @@
+//! What a cycle does with one job.
+
+use daybook_model::fit::place;
+use daybook_model::{Job, PendingKey, ReadyKind};
+use daybook_schemas::events::PlannedStart;
+use daybook_schemas::job::Reason;
+use daybook_schemas::{JobId, NodeName, UtcMicros};
+use std::borrow::Cow;
+
+use crate::plan::Planning;
+
+/// A watch on one job; the cycle ends when it has been looked at.
+pub(crate) struct Watch {
+    job: JobId,
+    reason: Option<Reason>,
+    met: Option<Met>,
+}
+
+/// What was so when the cycle came to the job, and what it then did.
+#[derive(Default)]
+pub(crate) struct Met {
+    /// Runs that the cycle had started before.
+    pub(crate) starts_in_front: u32,
+    /// Starts that it had protected before.
+    pub(crate) promises: Vec<PlannedStart>,
+    /// Where the job would have been placed beside those starts, if nothing were kept for others.
+    pub(crate) without_promises: Option<Vec<NodeName>>,
+    /// When a window from now would end; `None`: never.
+    pub(crate) until: Option<UtcMicros>,
+    /// Without backfill: a job in front blocked the partition.
+    pub(crate) was_closed: bool,
+    /// How many jobs of its partition were blocked in front of it.
+    pub(crate) blocked_in_front: u32,
+    /// Nodes that are not up, or not whole, and that it could use.
+    pub(crate) unavailable: Vec<NodeName>,
+    /// Whether it was started, or a task of it.
+    pub(crate) is_started: bool,
+    /// Its protected start.
+    pub(crate) planned: Option<PlannedStart>,
+}
+
+impl Watch {
+    pub(crate) fn new(job: JobId) -> Watch {
+        Watch { job, reason: None, met: None }
+    }
+
+    /// The reason that the cycle gave; `None`: none, or it did not come to the job.
+    pub(crate) fn reason(&self) -> Option<Reason> {
+        self.reason
+    }
+
+    /// `None`: the cycle did not come to the job.
+    pub(crate) fn met(&self) -> Option<&Met> {
+        self.met.as_ref()
+    }
+}
+
+impl<'a> Planning<'a, '_> {
+    pub(crate) fn is_watched(&self, job: &Job) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.job == job.id)
+    }
+
+    /// The watched job's place in the queue, where it is of this kind.
+    pub(crate) fn watched_of(&self, kind: &ReadyKind) -> Option<PendingKey> {
+        let job = self.cluster.jobs().get(&self.watch.as_ref()?.job)?;
+        kind.is_of(job).then(|| self.cluster.pending_key(job))
+    }
+
+    /// Whether the job that this cycle is for has been looked at.
+    pub(crate) fn has_seen_enough(&self) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.met.is_some())
+    }
+
+    /// Notes the reason that a job is given.
+    pub(crate) fn note_reason(&mut self, job: &Job, reason: Reason) {
+        if let Some(watch) = self.watch.as_mut().filter(|watch| watch.job == job.id) {
+            watch.reason = Some(reason);
+        }
+    }
+
+    /// Decides on the watched job, and notes what was so before and after.
+    pub(crate) fn consider_watched(&mut self, job: &'a Job) {
+        let number = self.kind_of(job);
+        let until = self.end_of(self.window(job));
+        let kind = self.kinds.get(number);
+        let field = kind.field;
+        let free = |site: usize| self.ground.free(site).map(Cow::Borrowed);
+        let shares =
+            kind.demand.as_ref().and_then(|demand| place(demand, self.ground.terrain(), &kind.order, &free));
+        let names = |shares: Vec<daybook_model::fit::Share>| {
+            shares.iter().map(|share| self.ground.sites[share.site].node.definition.name.clone()).collect()
+        };
+        let mut met = Met {
+            starts_in_front: u32::try_from(self.cycle.starts.len()).unwrap_or(u32::MAX),
+            promises: self.cycle.reservations.clone(),
+            without_promises: shares.map(names),
+            until,
+            was_closed: self.is_closed(field),
+            blocked_in_front: field.and_then(|field| self.blocked.get(&field)).copied().unwrap_or(0),
+            ..Met::default()
+        };
+        self.decide_on(job);
+        if self
+            .kinds
+            .get(number)
+            .refused
+            .as_ref()
+            .is_some_and(|(reason, _)| *reason == Reason::ReqNodeNotAvail)
+        {
+            met.unavailable = self.unavailable(job, number).into_iter().cloned().collect();
+        }
+        met.is_started = self.cycle.starts.len() > met.starts_in_front as usize;
+        met.planned = self.cycle.reservations.get(met.promises.len()).cloned();
+        if let Some(watch) = &mut self.watch {
+            watch.met = Some(met);
+        }
+    }
+}
