@@ -32,7 +32,9 @@ fn main() {
             story.at(second).end(&old, &name, EndCause::Exited, exit(0, 0)).release(&old, &name);
         }
         let id = format!("{job}.0");
-        story.at(second).submit(job, |spec| spec.user.uid = 1000 + job / 100 % 50);
+        story.at(second).submit(job, |spec| {
+            std::sync::Arc::make_mut(&mut spec.user).uid = 1000 + job / 100 % 50;
+        });
         story.allocate(&id, vec![share(&name, &(slot % 8).to_string(), &[slot % 8])]).start(&id, &name);
     }
     let begun = Instant::now();

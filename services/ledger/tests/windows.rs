@@ -12,7 +12,10 @@ use support::*;
 fn story() -> Story {
     let mut story = Story::with_cluster();
     story.at(1.0).submit(1, |spec| spec.name = "one".into());
-    story.submit(2, |spec| (spec.user.uid, spec.account) = (1002, Some("bio".into())));
+    story.submit(2, |spec| {
+        std::sync::Arc::make_mut(&mut spec.user).uid = 1002;
+        spec.account = Some("bio".into());
+    });
     story.at(5.0).submit(3, |_| ()).submit(4, |spec| spec.hold = true);
     story
         .submit(5, |spec| spec.begin = Some(at(86_400.0)))
