@@ -28,7 +28,7 @@ fn why(cluster: &Cluster, job: &str) -> String {
 
 fn wait_for_reason(cluster: &Cluster, job: u32, reason: &str) {
     wait_until(&format!("job {job} waits for {reason}"), || {
-        cluster.run("squeue", &["-h", "-j", &job.to_string(), "-o", "%r"]).out.trim() == reason
+        cluster.run("squeue", &["-h", "-t", "PD", "-j", &job.to_string(), "-o", "%r"]).out.trim() == reason
     });
 }
 

@@ -32,8 +32,11 @@ fn due(cluster: &Cluster, now: UtcMicros, delayed_max: usize) -> impl Iterator<I
 /// is left behind as a whole.
 pub(crate) struct Heads<'a> {
     cluster: &'a Cluster,
-    heads: BinaryHeap<Reverse<(PendingKey, Option<&'a Arc<ReadyKind>>)>>,
+    heads: BinaryHeap<Reverse<Head<'a>>>,
 }
+
+/// A job's place, with its kind (`None`: it was delayed and is alone).
+type Head<'a> = (PendingKey, Option<&'a Arc<ReadyKind>>);
 
 impl<'a> Heads<'a> {
     pub(crate) fn new(cluster: &'a Cluster, now: UtcMicros, delayed_max: usize) -> Heads<'a> {
@@ -42,8 +45,8 @@ impl<'a> Heads<'a> {
         Heads { cluster, heads: ready.chain(due).collect() }
     }
 
-    /// The next job, with its kind (`None`: it was delayed and is alone).
-    pub(crate) fn take_first(&mut self) -> Option<(PendingKey, Option<&'a Arc<ReadyKind>>)> {
+    /// The next job.
+    pub(crate) fn take_first(&mut self) -> Option<Head<'a>> {
         self.heads.pop().map(|Reverse(head)| head)
     }
 

@@ -5,6 +5,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
 use daybook_schemas::api::ErrorCode;
+use daybook_schemas::events::ClusterConfigured;
 use serde_json::{Value, json};
 
 use crate::harness::{Daemon, Reply, Request, refuse};
@@ -20,6 +21,9 @@ fn empty(request: &Request) -> Reply {
         "/v1/jobs/query" => Reply::Answer(json!({ "seq": 1, "now": 0, "rows": [] })),
         "/v1/nodes" => Reply::Answer(json!([node("node01")])),
         "/v1/jobs" | "/v1/partitions" => Reply::Answer(json!([])),
+        "/v1/cluster" => {
+            Reply::Answer(serde_json::to_value(ClusterConfigured::default()).expect("a configuration"))
+        }
         "/v1/accounting/query" => Reply::Answer(json!({
             "cluster": "tx", "complete_up_to": 1, "complete_up_to_time": "2026-12-02T01:00:00.000000Z",
             "now": "2026-12-02T01:00:00.000000Z", "records": [],

@@ -47,8 +47,8 @@ fn without_a_cycle_there_are_no_figures_of_cycles() {
         Jobs running:   4
 
         Main schedule statistics (planning cycles in the log: those that decided or changed something):
-        	Total cycles:         0
-        	Last cycle:           none
+        	Total cycles:                    0
+        	Last cycle:                      none
     "#]]
     .assert_eq(&report::of(&statistics(), &sample::instants()));
 }
@@ -98,29 +98,29 @@ fn cycles_have_their_bounds_and_steps() {
         Jobs running:   4
 
         Main schedule statistics (planning cycles in the log: those that decided or changed something):
-        	Total cycles:         310
-        	Last cycle when:      Wed Dec 02 19:59:48 2026 (1796241588)
-        	Last depth cycle:     1000
-        	Last steps:           45678
-        	Last starts:          3
-        	Last reasons:         2
-        	Last bound:           jobs where nothing is free
+        	Total cycles:                    310
+        	Last cycle when:                 Wed Dec 02 19:59:48 2026 (1796241588)
+        	Last depth cycle:                1000
+        	Last steps:                      45678
+        	Last starts:                     3
+        	Last reasons:                    2
+        	Last bound:                      jobs where nothing is free
 
         Of the last 100 cycles in the log (1980 s from the first to the last):
-        	Cycles per minute:    3
-        	Mean depth cycle:     320
-        	Max depth cycle:      10000
-        	Mean steps:           20000
-        	Max steps:            200000000
-        	Starts:               100
-        	Reasons changed:      31
-        	Met no bound:         57
-        	Met jobs:             2
-        	Met steps:            1
-        	Met jobs where nothing is free:40
+        	Cycles per minute:               3
+        	Mean depth cycle:                320
+        	Max depth cycle:                 10000
+        	Mean steps:                      20000
+        	Max steps:                       200000000
+        	Starts:                          100
+        	Reasons changed:                 31
+        	Met no bound:                    57
+        	Met jobs:                        2
+        	Met steps:                       1
+        	Met jobs where nothing is free:  40
 
         Backfilling stats
-        	Protected starts:     1
+        	Protected starts:                1
     "#]]
     .assert_eq(&report::of(&statistics, &sample::instants()));
 }

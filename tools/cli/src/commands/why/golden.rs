@@ -151,30 +151,30 @@ fn what_is_short_is_said_with_figures() {
     check(
         &told,
         expect![[r#"
-        Job 123 (train, alice) waits in partition gpu: Resources, for 2 h 10 min.
-        It needs 8 GPUs (a100), 16 CPUs and 32000M of memory on 1 node; of the 16 nodes that it may use none has more than 5 GPUs (a100) free now (41 free in all).
-        It is the first of 14 in the line of its partition; expected to start at 2026-12-02T22:15:00 on node07, when job 98 reaches its time limit.
+            Job 123 (train, alice) waits in partition gpu: Resources, for 2 h 10 min.
+            It needs 8 GPUs (a100), 16 CPUs and 32000M of memory on 1 node; of the 16 nodes that it may use none has more than 5 GPUs (a100) free now (41 free in all).
+            It is the first of 14 in the line of its partition; expected to start at 2026-12-02T22:15:00 on node07, when job 98 reaches its time limit.
 
-        Job 123 (train, alice) waits in partition gpu: Resources, for 2 h 10 min.
-        It needs 8 GPUs (a100), 16 CPUs and 32000M of memory on 1 node; of the 16 nodes that it may use none has more than 5 GPUs (a100) or 20G of memory free now (41 free in all).
-        It is the only one in the line of its partition; expected to start at 2026-12-02T22:15:00 on node07, when jobs 98 and 99 reach their time limits.
+            Job 123 (train, alice) waits in partition gpu: Resources, for 2 h 10 min.
+            It needs 8 GPUs (a100), 16 CPUs and 32000M of memory on 1 node; of the 16 nodes that it may use none has more than 5 GPUs (a100) or 20G of memory free now (41 free in all).
+            It is the only one in the line of its partition; expected to start at 2026-12-02T22:15:00 on node07, when jobs 98 and 99 reach their time limits.
 
-        Job 123 (train, alice) waits in partition gpu: Resources, for 2 h 10 min.
-        It needs 8 GPUs (a100), 16 CPUs and 32000M of memory on 1 node; on the 16 nodes that it may use each is free now, but not together on one of them.
-        It is the first of 14 in the line of its partition; expected to start at 2026-12-02T22:15:00 on node07, when job 98 is cleaned up.
+            Job 123 (train, alice) waits in partition gpu: Resources, for 2 h 10 min.
+            It needs 8 GPUs (a100), 16 CPUs and 32000M of memory on 1 node; on the 16 nodes that it may use each is free now, but not together on one of them.
+            It is the first of 14 in the line of its partition; expected to start at 2026-12-02T22:15:00 on node07, when job 98 is cleaned up.
 
-        Job 123 (train, alice) waits in partition gpu: Resources, for 2 h 10 min.
-        It needs 8 GPUs (a100), 16 CPUs and 32000M of memory on 1 node; of the 16 nodes that it may use none has more than 5 GPUs (a100) free now (41 free in all).
-        It is the first of 14 in the line of its partition; when it starts is not known, as no time limit leads to it.
+            Job 123 (train, alice) waits in partition gpu: Resources, for 2 h 10 min.
+            It needs 8 GPUs (a100), 16 CPUs and 32000M of memory on 1 node; of the 16 nodes that it may use none has more than 5 GPUs (a100) free now (41 free in all).
+            It is the first of 14 in the line of its partition; when it starts is not known, as no time limit leads to it.
 
-        Job 123 (train, alice) waits in partition gpu: Resources, for 2 h 10 min.
-        It needs 1 CPU and all memory of each node on 1 node of its own; the one node that it may use has no more than 1 CPU free now.
-        It is the only one in the line of its partition; expected to start at 2026-12-02T22:15:00 on node07, when jobs 98 and 99 reach their time limits.
+            Job 123 (train, alice) waits in partition gpu: Resources, for 2 h 10 min.
+            It needs 1 CPU and all memory there on 1 node of its own; the one node that it may use has no more than 1 CPU free now.
+            It is the only one in the line of its partition; expected to start at 2026-12-02T22:15:00 on node07, when jobs 98 and 99 reach their time limits.
 
-        Job 123 (train, alice) waits in partition gpu: Resources, for 2 h 10 min.
-        It needs 1 CPU and all memory of each node on 1 node of its own; of the one node that it may use none has room for it now.
-        It is the only one in the line of its partition; expected to start at 2026-12-02T22:15:00 on node07, when jobs 98 and 99 reach their time limits.
-    "#]],
+            Job 123 (train, alice) waits in partition gpu: Resources, for 2 h 10 min.
+            It needs 1 CPU and all memory there on 1 node of its own; the one node that it may use has no room for it now.
+            It is the only one in the line of its partition; expected to start at 2026-12-02T22:15:00 on node07, when jobs 98 and 99 reach their time limits.
+        "#]],
     );
 }
 
