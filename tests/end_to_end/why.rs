@@ -37,13 +37,13 @@ fn waiting_jobs_say_what_is_short_who_is_in_front_and_when_they_start() {
     let cluster = started();
     let running = cluster.submit(&["-c", "3", "-J", "holder"], "sleep 300");
     cluster.wait_state(running, "RUNNING");
-    let first = cluster.submit(&["-c", "2", "-J", "first"], "true");
+    let first = cluster.submit(&["-c", "4", "-J", "first"], "true");
     let second = cluster.submit(&["-c", "2", "-J", "second"], "true");
     wait_for_reason(&cluster, second, "Priority");
 
     let told = why(&cluster, &first.to_string());
     assert!(told.contains(") waits in partition main: Resources, for "), "{told}");
-    let short = "It needs 2 CPUs and 20M of memory on 1 node; the one node that it may use has no more than 1 CPU free now.";
+    let short = "It needs 4 CPUs and 40M of memory on 1 node; the one node that it may use has no more than 1 CPU free now.";
     assert!(told.contains(short), "{told}");
     let expected = cluster.run("squeue", &["-h", "-j", &first.to_string(), "-o", "%S"]).ok();
     let line = format!(

@@ -65,8 +65,8 @@ fn cycles(statistics: &Statistics, instants: &Instants, out: &mut String) {
     let mut line = |name: &str, value: String| {
         let _ = writeln!(out, "\t{name:<33}{value}");
     };
-    if recent.seconds > 0 {
-        let per_minute = u64::from(recent.count.saturating_sub(1)) * 60 / recent.seconds;
+    let between = u64::from(recent.count.saturating_sub(1));
+    if let Some(per_minute) = (between * 60).checked_div(recent.seconds) {
         line("Cycles per minute:", per_minute.to_string());
     }
     line("Mean depth cycle:", recent.jobs_mean.to_string());
