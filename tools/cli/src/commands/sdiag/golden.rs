@@ -124,3 +124,28 @@ fn cycles_have_their_bounds_and_steps() {
     "#]]
     .assert_eq(&report::of(&statistics, &sample::instants()));
 }
+
+#[test]
+fn what_was_seen_for_less_than_a_minute_is_no_rate() {
+    let rate_of = |seconds: u64| {
+        let last = RecordedCycle {
+            seq: Seq(9),
+            at: at(0),
+            jobs: 1,
+            starts: 0,
+            reasons: 1,
+            protected: 1,
+            steps: 1,
+            bound: None,
+        };
+        let recent = CycleFigures { count: 7, seconds, last: Some(last), ..CycleFigures::default() };
+        let statistics = Statistics { cycles: 7, recent, ..statistics() };
+        let report = report::of(&statistics, &sample::instants());
+        report
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("Cycles per minute:"))
+            .map(|rate| rate.trim().to_string())
+    };
+    assert_eq!(rate_of(59), None);
+    assert_eq!(rate_of(60).as_deref(), Some("6"));
+}

@@ -66,7 +66,8 @@ fn cycles(statistics: &Statistics, instants: &Instants, out: &mut String) {
         let _ = writeln!(out, "\t{name:<33}{value}");
     };
     let between = u64::from(recent.count.saturating_sub(1));
-    if let Some(per_minute) = (between * 60).checked_div(recent.seconds) {
+    // Less than a minute says nothing of a minute.
+    if let Some(per_minute) = (between * 60).checked_div(recent.seconds).filter(|_| recent.seconds >= 60) {
         line("Cycles per minute:", per_minute.to_string());
     }
     line("Mean depth cycle:", recent.jobs_mean.to_string());
