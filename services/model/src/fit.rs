@@ -5,7 +5,7 @@
 //! - [`Demand`]: a request with the partition's and the cluster's defaults filled in.
 //! - [`Site`], [`Free`], [`Share`]: a node, what it could give, and what of it a run gets.
 //! - [`Network`], [`Terrain`]: how the nodes are connected, and all that a placement looks at.
-//! - [`place`]: chooses nodes and resources.
+//! - [`place`]: chooses nodes and resources; a [`Rating`] says what a node costs those who come later.
 //! - [`could_ever_start`], [`partition_limit`]: judgements that no free resource changes.
 
 mod bits;
@@ -23,5 +23,5 @@ pub use bits::Bits;
 pub use demand::{Demand, GpuCounts, MemoryNeed};
 pub use ever::{Impossible, could_ever_start, partition_limit, partition_size_limit};
 pub use network::Network;
-pub use place::{Terrain, eligible, place};
+pub use place::{Rank, Rating, Terrain, eligible, place};
 pub use site::{Amounts, Free, Share, Site};

@@ -90,7 +90,7 @@ pub fn could_ever_start(
     let order = eligible(&sites, &members, &demand);
     let whole = |at: usize| Some(Cow::Owned(sites[at].whole()));
     let network = network_of(configured.topology.as_ref(), &sites);
-    let terrain = Terrain { sites: &sites, network: &network, steps: &Cell::new(0) };
+    let terrain = Terrain { sites: &sites, network: &network, steps: &Cell::new(0), rating: None };
     place(&demand, terrain, &order, &whole).map(|_| ()).ok_or(Impossible::NodeConfiguration)
 }
 

@@ -168,6 +168,11 @@ impl<'a> Site<'a> {
         }
     }
 
+    /// How many of these GPUs are of each type that the node has.
+    pub fn counts(&self, gpus: &Bits) -> impl Iterator<Item = (&'a str, u32)> {
+        self.kinds.iter().map(|(name, positions)| (*name, positions.count_common(gpus)))
+    }
+
     fn gpus_by_type(&self, gpus: &Bits) -> Vec<u32> {
         self.kinds.iter().map(|(_, positions)| positions.count_common(gpus)).collect()
     }

@@ -335,7 +335,8 @@ proptest! {
             let mut folded = daybook_model::Cluster::new();
             simulation.commits.iter().for_each(|commit| folded.apply(commit).expect("folds"));
             let policy = Policy::of(&folded).expect("configured");
-            prop_assert_eq!(plan(&folded, simulation.now, &policy).decision_hash, first.decision_hash);
+            // What one state has kept of earlier cycles and the other has not changes nothing, the steps not either.
+            prop_assert_eq!(plan(&folded, simulation.now, &policy), first);
             check(&mut simulation);
         }
     }
@@ -391,7 +392,7 @@ fn a_policy_of_other_parameters_has_another_hash() {
         concat!(
             r#"{"backfill":true,"considered_min":1000,"finished_max":1000,"jobs_max":1,"order":"queue","#,
             r#""reasons_max":1000,"reservations":1,"reservations_max":256,"starts_max":1000,"#,
-            r#""steps_max":200000000,"version":3,"weights":null}"#
+            r#""steps_max":200000000,"version":4,"weights":null}"#
         )
     );
 }

@@ -28,6 +28,7 @@ scripts! {
     gpu_jobs_keep_whole_nodes_whole,
     gpu_types_and_scopes,
     gpus_are_close_to_each_other_and_to_their_cpus,
+    jobs_go_where_the_least_becomes_useless,
     later_jobs_do_not_delay_protected_starts,
     limits_promise_the_end_of_runs,
     memory_by_default,

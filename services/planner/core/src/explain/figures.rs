@@ -34,7 +34,7 @@ pub(super) fn look(cluster: &Cluster, job: &Job) -> Option<Sight> {
         sites.iter().enumerate().map(|(at, site)| (&site.node.definition.name, at)).collect();
     let topology = cluster.configured()?.topology.as_ref();
     let network = Network::new(topology, sites.len(), |name| numbers.get(name).copied());
-    let terrain = Terrain { sites: &sites, network: &network, steps: &Cell::new(0) };
+    let terrain = Terrain { sites: &sites, network: &network, steps: &Cell::new(0), rating: None };
     let view = View { demand, terrain, sites: &sites, order, free };
     let figures = view.figures();
     let short = if figures.fits_now { Vec::new() } else { view.shortages(&figures) };
