@@ -59,6 +59,8 @@ pub struct Cluster {
     pub(crate) usual_requests: crate::usual::UsualRequests,
     /// What has happened, counted.
     pub(crate) totals: crate::totals::Totals,
+    /// What is known of requests as long as configuration and nodes stay; no part of the state.
+    pub(crate) judgements: Arc<crate::judgement::Judgements>,
 
     // Indexes.
     pub(crate) ready: OrdSet<PendingKey>,

@@ -25,7 +25,7 @@ pub(crate) struct Kind<'a> {
     /// only become fewer. `None`: not looked at.
     pub(crate) open: Option<Vec<usize>>,
     /// Something other than what is in use keeps it from starting.
-    pub(crate) refused: Option<(Reason, Rc<str>)>,
+    pub(crate) refused: Option<(Reason, Arc<str>)>,
     /// The shortest window, in seconds, that is known not to fit any more: resources only become fewer in a cycle, and
     /// a longer window meets all that a shorter one meets.
     pub(crate) blocked_from: Option<i64>,

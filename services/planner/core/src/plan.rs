@@ -1,12 +1,14 @@
 //! One cycle: the parent of the pure core.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use daybook_model::fit::{Demand, Share, Site, could_ever_start, partition_size_limit, place};
-use daybook_model::{Cluster, Job, PendingKey};
+use daybook_model::{Cluster, Job, Judgement, PendingKey};
 use daybook_schemas::events::{ArrayTaskId, CycleBound, JobFinished, PlannedStart, ReasonChange};
 use daybook_schemas::grammar::hostlist;
 use daybook_schemas::job::{JobState, Reason, TimeLimit};
@@ -303,7 +305,7 @@ impl<'a> Planning<'a, '_> {
                     time_max: TimeLimit::Unlimited,
                     order: Rc::from([]),
                     open: None,
-                    refused: Some((Reason::PartitionConfig, Rc::from(""))),
+                    refused: Some((Reason::PartitionConfig, Arc::from(""))),
                     blocked_from: None,
                     fits_when_empty: None,
                 };
@@ -324,7 +326,7 @@ impl<'a> Planning<'a, '_> {
                 demand: Some(demand),
                 open: None,
                 time_max: partition.max_time,
-                refused: refused.map(|reason| (reason, Rc::from(""))),
+                refused: refused.map(|reason| (reason, Arc::from(""))),
                 blocked_from: None,
                 fits_when_empty: None,
             }
@@ -399,12 +401,24 @@ impl<'a> Planning<'a, '_> {
             return;
         }
         let kind = self.kinds.get(number);
-        let up = |site: usize| {
-            self.ground.count_steps(1);
-            self.ground.whole(site).map(Cow::Borrowed)
+        // Whether the answer is kept or not, it counts as a look at each node: the steps are those of a cycle that has
+        // to find out.
+        self.ground.count_steps(kind.order.len());
+        let judgement =
+            self.cluster.judgement(&job.partition, &job.request, || self.judge_when_empty(job, number));
+        let kind = self.kinds.get_mut(number);
+        kind.fits_when_empty = Some(judgement.fits);
+        kind.refused = judgement.refused;
+    }
+
+    /// Whether a kind fits if nothing runs, and why not. It looks at configuration and nodes alone.
+    fn judge_when_empty(&self, job: &Job, number: usize) -> Judgement {
+        let kind = self.kinds.get(number);
+        let up = |site: usize| self.ground.whole(site).map(Cow::Borrowed);
+        let steps = Cell::new(0);
+        let place_on = |demand: &Demand<'_>, nodes: &[usize]| {
+            place(demand, self.ground.bare_terrain(&steps), nodes, &up)
         };
-        let place_on =
-            |demand: &Demand<'_>, nodes: &[usize]| place(demand, self.ground.terrain(), nodes, &up);
         // A wish for few switches passes: it is no reason to be refused.
         let demand = kind.demand.clone().map(|demand| Demand { switches_max: None, ..demand });
         let fits = demand.is_some_and(|demand| match demand.is_of_one_node() {
@@ -416,13 +430,11 @@ impl<'a> Planning<'a, '_> {
         } else if could_ever_start(self.cluster, &job.partition, &job.request).is_ok() {
             let names = self.unavailable(job, number);
             let names = hostlist::compress(names.iter().map(|name| name.as_str()));
-            Some((Reason::ReqNodeNotAvail, Rc::from(format!("UnavailableNodes:{names}"))))
+            Some((Reason::ReqNodeNotAvail, Arc::from(format!("UnavailableNodes:{names}"))))
         } else {
-            Some((Reason::BadConstraints, Rc::from("")))
+            Some((Reason::BadConstraints, Arc::from("")))
         };
-        let kind = self.kinds.get_mut(number);
-        kind.fits_when_empty = Some(fits);
-        kind.refused = refused;
+        Judgement { fits, refused }
     }
 
     /// The nodes that are not up (or whose GPUs are not all there) and that the job could use.
