@@ -235,8 +235,8 @@ pub struct JobSpec {
     /// Quality of service; absent: the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qos: Option<String>,
-    /// What it needs.
-    pub request: ResourceRequest,
+    /// What it needs; a long queue shares one copy of equal requests.
+    pub request: Arc<ResourceRequest>,
     /// Time limit in minutes; absent: the partition's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit: Option<TimeLimit>,
@@ -301,6 +301,13 @@ pub struct JobSpec {
     /// The submitting session's id (`AllocNode:Sid`).
     #[serde(default)]
     pub session: u32,
+}
+
+impl JobSpec {
+    /// The request, to be changed in this specification alone.
+    pub fn request_mut(&mut self) -> &mut ResourceRequest {
+        Arc::make_mut(&mut self.request)
+    }
 }
 
 /// A time limit. `Unlimited` is greater than any number of seconds.

@@ -225,6 +225,10 @@ fn restore_job(cluster: &mut Cluster, job: Arc<Job>) {
     if !cluster.requests.contains_key(&job.request) {
         cluster.count_request(&job);
     }
+    // As submitted; mostly what it needs now.
+    if let Some(spec) = Arc::get_mut(&mut job.spec) {
+        spec.request = cluster.shared_request(&spec.request);
+    }
     cluster.jobs.insert(job.id, Arc::new(job));
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn job_view(cluster: &Cluster, job: &Job, now: UtcMicros) -> JobView 
 fn current_spec(job: &Job) -> daybook_schemas::job::JobSpec {
     let mut spec = (*job.spec).clone();
     spec.name = job.name.to_string();
-    spec.request = (*job.request).clone();
+    spec.request = job.request.clone();
     spec.partition = job.partition.to_string();
     spec.comment = job.comment.as_deref().map(str::to_string);
     spec.nice = job.nice;

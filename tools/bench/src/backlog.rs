@@ -211,7 +211,8 @@ pub fn golden_spec() -> Result<daybook_schemas::job::JobSpec, String> {
             dependencies: None,
             begin: None,
             hold: false,
-            request: ResourceRequest { contiguous: false, switches: None, ..data.spec.request },
+            request: ResourceRequest { contiguous: false, switches: None, ..(*data.spec.request).clone() }
+                .into(),
             ..data.spec
         }),
         _ => Err("the golden submission is none".to_string()),

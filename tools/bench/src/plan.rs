@@ -204,17 +204,17 @@ impl Scene {
         let minutes = [15, 30, 60, 60, 240, 480, 1440, 2880][self.below(8) as usize];
         spec.partition = "main".to_string();
         spec.time_limit = Some(TimeLimit::minutes(minutes));
-        spec.request.nodes_min = nodes;
-        spec.request.nodes_max = Some(nodes);
-        spec.request.tasks = nodes;
-        spec.request.cpus_per_task = gpus;
-        spec.request.tasks_per_node = None;
-        spec.request.memory = None;
-        spec.request.exclusive = false;
-        spec.request.nodes_required = Vec::new();
-        spec.request.nodes_excluded = Vec::new();
-        spec.request.features = Vec::new();
-        spec.request.gpus = vec![GpuRequest { scope: GpuScope::Node, gpu_type: None, count: gpus }];
+        spec.request_mut().nodes_min = nodes;
+        spec.request_mut().nodes_max = Some(nodes);
+        spec.request_mut().tasks = nodes;
+        spec.request_mut().cpus_per_task = gpus;
+        spec.request_mut().tasks_per_node = None;
+        spec.request_mut().memory = None;
+        spec.request_mut().exclusive = false;
+        spec.request_mut().nodes_required = Vec::new();
+        spec.request_mut().nodes_excluded = Vec::new();
+        spec.request_mut().features = Vec::new();
+        spec.request_mut().gpus = vec![GpuRequest { scope: GpuScope::Node, gpu_type: None, count: gpus }];
         let job = self.cluster.next_job_id();
         self.commit(Subject::Jobs, vec![JobSubmitted { job, ids: 1, spec }.into()])
     }
@@ -227,7 +227,8 @@ impl Scene {
         spec.request = daybook_schemas::job::ResourceRequest {
             memory: Some(daybook_schemas::job::MemoryRequest::PerNode(Mebibytes(1_000_000 + number as u64))),
             ..daybook_schemas::job::ResourceRequest::default()
-        };
+        }
+        .into();
         let job = self.cluster.next_job_id();
         self.commit(Subject::Jobs, vec![JobSubmitted { job, ids: 1, spec }.into()])
     }

@@ -199,7 +199,7 @@ impl<'t> World<'t> {
             account: None,
             partition: PARTITION.to_string(),
             qos: None,
-            request: request(job, self.trace.unit, &self.cluster),
+            request: request(job, self.trace.unit, &self.cluster).into(),
             time_limit: Some(TimeLimit::Seconds(job.estimate)),
             begin: None,
             dependencies: None,

@@ -84,7 +84,7 @@ impl Submission {
             account: asked.account,
             partition,
             qos: asked.qos,
-            request: asked.request,
+            request: asked.request.into(),
             time_limit: asked.time_limit,
             begin: asked.begin,
             dependencies: asked.dependencies.filter(|dependencies| !dependencies.conditions.is_empty()),

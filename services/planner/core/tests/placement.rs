@@ -95,7 +95,7 @@ proptest! {
         nodes().iter().for_each(|node| simulation.register(node));
         for (wish, end) in acts {
             let mut spec = job("job", "main", 60);
-            spec.request = request(wish);
+            spec.request = request(wish).into();
             let wanted = spec.request.clone();
             let submitted = simulation.submit(spec);
             let mix = placement_mix(usual_mix(&simulation.cluster));

@@ -113,14 +113,14 @@ fn cluster(reservations: u32) -> Simulation {
 
 fn spec(wish: &Wish) -> JobSpec {
     let mut spec = job("job", if wish.partition { "main" } else { "part" }, wish.minutes);
-    spec.request.nodes_min = wish.nodes.0;
-    spec.request.nodes_max = wish.nodes.1;
-    spec.request.tasks = wish.tasks.max(wish.nodes.0);
-    spec.request.tasks_given = true;
-    spec.request.cpus_per_task = wish.cpus;
-    spec.request.memory = wish.memory;
-    spec.request.gpus = wish.gpus.clone().into_iter().collect();
-    spec.request.exclusive = wish.exclusive;
+    spec.request_mut().nodes_min = wish.nodes.0;
+    spec.request_mut().nodes_max = wish.nodes.1;
+    spec.request_mut().tasks = wish.tasks.max(wish.nodes.0);
+    spec.request_mut().tasks_given = true;
+    spec.request_mut().cpus_per_task = wish.cpus;
+    spec.request_mut().memory = wish.memory;
+    spec.request_mut().gpus = wish.gpus.clone().into_iter().collect();
+    spec.request_mut().exclusive = wish.exclusive;
     spec.array = wish.array.map(|(tasks, most)| ArrayRequest {
         tasks: IndexSet::range(0, tasks),
         running_max: (most > 0).then_some(most),

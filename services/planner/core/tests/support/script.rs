@@ -336,7 +336,7 @@ impl Script {
 }
 
 pub fn set_request(spec: &mut JobSpec, options: &mut Options<'_>) {
-    let request = &mut spec.request;
+    let request = spec.request_mut();
     if let Some(nodes) = options.get("N") {
         let (least, most) = nodes.split_once('-').unwrap_or((nodes, nodes));
         request.nodes_min = least.parse().unwrap();

@@ -212,7 +212,7 @@ impl Subject<'_> {
     fn request(&mut self, change: &mut JobUpdated, key: &str, value: &str) -> Result<(), u8> {
         let mut request: ResourceRequest = match change.request.take() {
             Some(request) => request,
-            None if REQUEST_KEYS.contains(&key) => self.view()?.spec.request.clone(),
+            None if REQUEST_KEYS.contains(&key) => ResourceRequest::clone(&self.view()?.spec.request),
             None => return Err(unknown(key, value)),
         };
         match key {
