@@ -58,29 +58,28 @@ impl Cluster {
     }
 }
 
-/// Whether an event may change what a judgement looks at. A retired node that goes with its last run is the other case.
+/// Whether an event may change what a judgement looks at: any but those of jobs, runs, plans and accounts. A retired node
+/// that goes with its last run is the other case.
 pub(crate) fn changes_judgements(body: &Body) -> bool {
-    match body {
-        Body::ClusterConfigured(_)
-        | Body::NodeRegistered(_)
-        | Body::NodeLeaseLost(_)
-        | Body::NodeLeaseRegained(_)
-        | Body::NodeTimedOut(_)
-        | Body::NodeUpdated(_) => true,
+    !matches!(
+        body,
         Body::JobSubmitted(_)
-        | Body::JobUpdated(_)
-        | Body::JobHeld(_)
-        | Body::JobReleased(_)
-        | Body::JobCancelRequested(_)
-        | Body::JobRequeued(_)
-        | Body::JobFinished(_)
-        | Body::RunAllocated(_)
-        | Body::RunStarted(_)
-        | Body::RunEnded(_)
-        | Body::RunLost(_)
-        | Body::RunNodeReleased(_)
-        | Body::PlannerCycle(_)
-        | Body::LogVersionBarrier(_)
-        | Body::LogDurabilityDeclared(_) => false,
-    }
+            | Body::JobUpdated(_)
+            | Body::JobHeld(_)
+            | Body::JobReleased(_)
+            | Body::JobCancelRequested(_)
+            | Body::JobRequeued(_)
+            | Body::JobFinished(_)
+            | Body::RunAllocated(_)
+            | Body::RunStarted(_)
+            | Body::RunEnded(_)
+            | Body::RunLost(_)
+            | Body::RunNodeReleased(_)
+            | Body::PlannerCycle(_)
+            | Body::AccountDefined(_)
+            | Body::AssociationDefined(_)
+            | Body::QosDefined(_)
+            | Body::UserDefined(_)
+            | Body::WckeyDefined(_)
+    )
 }
