@@ -97,11 +97,14 @@ fn only_one_node(demand: &Demand<'_>) -> bool {
     demand.gpus_per_job.is_empty() && demand.request.nodes_max.is_none()
 }
 
-/// A node on which a demand fits, and how good it is; less is better.
-struct Choice {
+/// A node on which a demand fits.
+struct Choice<'f> {
     /// Its weight, and whether it has GPUs that the demand does not want.
     class: (u32, bool),
-    rank: Rank,
+    /// How good it is; made when there is another to choose.
+    rank: Option<Rank>,
+    at: usize,
+    free: Cow<'f, Free>,
     share: Share,
 }
 
@@ -116,12 +119,11 @@ fn on_one<'f>(
 ) -> Option<Share> {
     let required = demand.request.nodes_required.first();
     let wanted = demand.gpus_per_node.plus(&demand.gpus_per_task, demand.tasks).plus(&demand.gpus_per_job, 1);
-    let wants_gpus = !wanted.is_empty();
-    let mut number: Option<usize> = None;
-    let mut best: Option<Choice> = None;
+    let mut ranks = Ranks { rating: terrain.rating, demand, number: None };
+    let mut best: Option<Choice<'f>> = None;
     for &at in order {
         let site = &terrain.sites[at];
-        let class = (site.weight, !wants_gpus && !site.gpus.is_empty());
+        let class = (site.weight, wanted.is_empty() && !site.gpus.is_empty());
         if best.as_ref().is_some_and(|best| best.class < class) {
             break;
         }
@@ -132,23 +134,50 @@ fn on_one<'f>(
         if site.tasks_max(&free, demand).is_none_or(|most| most < demand.tasks) {
             continue;
         }
-        // Without a free GPU nothing of it can become useless.
-        let rank = match terrain.rating.filter(|_| !free.gpus.is_empty()) {
-            Some(rating) => rating.rank(*number.get_or_insert_with(|| rating.number(demand)), at, &free),
-            None if wants_gpus => (0, free.gpus.count().into()),
-            None => (0, 0),
-        };
-        if best.as_ref().is_some_and(|best| best.rank <= rank) {
-            continue;
+        let mut rank = None;
+        if let Some(best) = &mut best {
+            let there = *best.rank.get_or_insert_with(|| ranks.of(best.at, &best.free));
+            if wanted.is_empty() && ranks.is_best(&best.free, Some(there)) {
+                break;
+            }
+            if there <= *rank.insert(ranks.of(at, &free)) {
+                continue;
+            }
         }
         let Some(share) = cut(demand, site, at, &free, demand.tasks, &wanted) else { continue };
-        // Who takes no GPU can make others useless and never useful: nothing costs less than nothing.
-        if !wants_gpus && rank == (0, 0) && (terrain.rating.is_none() || !demand.exclusive) {
+        if wanted.is_empty() && ranks.is_best(&free, rank) {
             return Some(share);
         }
-        best = Some(Choice { class, rank, share });
+        best = Some(Choice { class, rank, at, free, share });
     }
     best.map(|best| best.share)
+}
+
+/// How good nodes are for one demand.
+struct Ranks<'r, 'd> {
+    rating: Option<&'r dyn Rating>,
+    demand: &'r Demand<'d>,
+    number: Option<usize>,
+}
+
+impl Ranks<'_, '_> {
+    fn of(&mut self, at: usize, free: &Free) -> Rank {
+        // Without a free GPU nothing of a node can become useless.
+        match self.rating.filter(|_| !free.gpus.is_empty()) {
+            Some(rating) => {
+                rating.rank(*self.number.get_or_insert_with(|| rating.number(self.demand)), at, free)
+            }
+            None if self.demand.wants_gpus() => (0, free.gpus.count().into()),
+            None => (0, 0),
+        }
+    }
+
+    /// Whether no other node can be better for a demand without GPUs: it makes others useless and never useful, unless it
+    /// has the node alone.
+    fn is_best(&self, free: &Free, rank: Option<Rank>) -> bool {
+        let costs_nothing = rank == Some((0, 0)) || free.gpus.is_empty();
+        self.rating.is_none() || costs_nothing && !self.demand.exclusive
+    }
 }
 
 /// The share of one node; `None` where the memory or the GPUs for it are not there.
