@@ -41,8 +41,8 @@ pub use node_registered::NodeRegistered;
 pub use node_timed_out::NodeTimedOut;
 pub use node_updated::NodeUpdated;
 pub use planner_cycle::{
-    CycleBound, MinuteFigures, NodeFigures, PlannedStart, PlannerCycle, ReasonChange, ReasonFigures,
-    ResourceFigures, TaskFigures,
+    CycleBound, LicenseFigures, MinuteFigures, NodeFigures, PlannedStart, PlannerCycle, ReasonChange,
+    ReasonFigures, ResourceFigures, TaskFigures,
 };
 pub use run_allocated::{ArrayTaskId, RunAllocated};
 pub use run_ended::RunEnded;

@@ -12,6 +12,7 @@ mod dependency;
 pub mod fit;
 mod index;
 mod job;
+mod license;
 mod lines;
 mod node;
 mod ready;

@@ -8,6 +8,7 @@
 //!   what is behind them starts only where it does not delay those. K = 1 is EASY backfill, K = all is conservative,
 //!   and without backfill a blocked job blocks its partition. What is kept for later is kept by count: which CPU of a
 //!   node and which GPU of a type it will be is decided when it starts.
+//! - **Licences** are taken and promised like what is on nodes, by count and over time.
 //! - **Bounds** are counts ([`Policy`]); the first that was met is in the record.
 //!
 //! [`explain`]`(&cluster, now, &policy, job)` says why one job waits, with figures; it walks the queue as [`plan`] does.
@@ -21,6 +22,7 @@ mod figures;
 pub mod fragmentation;
 mod ground;
 mod kinds;
+mod licenses;
 mod plan;
 mod policy;
 pub mod priority;
