@@ -210,6 +210,10 @@ fn reason_figures(figures: ReasonFigures) -> String {
         ReasonFigures::Nodes(figures) => {
             format!("asks for {} nodes, {} to {}", figures.asked, figures.least, figures.most)
         }
+        ReasonFigures::Licenses(figures) => format!(
+            "needs {} of licence {}, {} of {} free",
+            figures.needs, figures.license, figures.free, figures.in_all
+        ),
         ReasonFigures::Tasks(figures) => format!("{} run, at most {}", figures.running, figures.most),
         ReasonFigures::Resources(figures) => {
             let gpus = match figures.gpus {

@@ -78,6 +78,9 @@ pub fn there(shortage: &Shortage) -> String {
         Shortened::Memory => memory_of(shortage.has),
         Shortened::Nodes => counted(shortage.has, "node"),
         Shortened::Tasks => counted(shortage.has, "task"),
+        Shortened::Licenses => {
+            format!("{} of licence {}", shortage.has, shortage.license.as_deref().unwrap_or_default())
+        }
     }
 }
 
