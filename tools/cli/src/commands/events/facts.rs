@@ -181,8 +181,10 @@ fn planner_cycle(data: PlannerCycle) -> String {
     }
     if !data.reasons.is_empty() {
         let reason = |change: &ReasonChange| {
-            let figures =
-                change.figures.map_or(String::new(), |figures| format!(": {}", reason_figures(figures)));
+            let figures = change
+                .figures
+                .as_ref()
+                .map_or(String::new(), |figures| format!(": {}", reason_figures(figures)));
             format!("{} ({}{figures})", change.job, change.reason.word())
         };
         text.push_str(&format!("; waiting {}", some(&data.reasons, reason)));
@@ -200,7 +202,7 @@ fn planner_cycle(data: PlannerCycle) -> String {
     text
 }
 
-fn reason_figures(figures: ReasonFigures) -> String {
+fn reason_figures(figures: &ReasonFigures) -> String {
     let minutes =
         |minutes: Option<u64>| minutes.map_or("unlimited".to_string(), |minutes| format!("{minutes} min"));
     match figures {

@@ -93,6 +93,6 @@ pub fn free_in_all(shortage: &Shortage, free: &Amount) -> Option<String> {
         }
         Shortened::Cpus => Some(free.cpus.to_string()),
         Shortened::Memory => Some(format_mebibytes(free.memory?)),
-        Shortened::Nodes | Shortened::Tasks => None,
+        Shortened::Nodes | Shortened::Tasks | Shortened::Licenses => None,
     }
 }
