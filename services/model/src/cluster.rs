@@ -73,8 +73,10 @@ pub struct Cluster {
     pub(crate) active_names: OrdMap<(u32, Arc<str>), OrdSet<JobId>>,
     pub(crate) singletons: OrdMap<(u32, Arc<str>), OrdSet<JobId>>,
     pub(crate) hopeless: OrdSet<JobId>,
-    /// Of each partition the ready jobs that are recorded to wait for resources.
+    /// Of each partition the ready jobs that are recorded to wait for resources or licences.
     pub(crate) blocked: OrdMap<Arc<str>, OrdSet<PendingKey>>,
+    /// Which runs hold licences, and how many in all.
+    pub(crate) licenses: crate::license::LicensesHeld,
     /// One copy of each request that a record has, with the number of its records.
     pub(crate) requests: OrdMap<Arc<ResourceRequest>, u32>,
 }

@@ -14,6 +14,7 @@ pub mod fit;
 mod index;
 mod job;
 mod judgement;
+mod license;
 mod lines;
 mod node;
 mod ready;

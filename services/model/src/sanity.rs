@@ -151,6 +151,7 @@ impl Cluster {
             ("hopeless", fresh.hopeless == self.hopeless),
             ("blocked", fresh.blocked == self.blocked),
             ("requests of", fresh.requests == self.requests),
+            ("licences of", fresh.licenses == self.licenses),
         ];
         for (name, _) in same.iter().filter(|(_, same)| !same) {
             found.push(Violation(format!("the index of {name} jobs is not what the records say")));

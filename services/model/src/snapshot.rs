@@ -274,6 +274,7 @@ impl Cluster {
         self.hopeless.clear();
         self.blocked.clear();
         self.requests.clear();
+        self.derive_licenses();
         let jobs: Vec<Arc<Job>> = self.jobs.values().cloned().collect();
         for job in &jobs {
             self.index(job);

@@ -1,7 +1,7 @@
 //! Whole objects: a job, a node, a partition.
 
 use daybook_model::{Cluster, Job, Node, dependency_notation};
-use daybook_schemas::api::{JobView, NodeView, PartitionView, ResourceCounts};
+use daybook_schemas::api::{JobView, LicenseView, NodeView, PartitionView, ResourceCounts};
 use daybook_schemas::grammar::hostlist;
 use daybook_schemas::grammar::output_pattern::{self, PatternValues};
 use daybook_schemas::job::JobState;
@@ -48,6 +48,17 @@ pub(crate) fn job_view(cluster: &Cluster, job: &Job, now: UtcMicros) -> JobView 
         std_in: expand(job, nodes, job.spec.std_in.as_deref()).unwrap_or_else(|| "/dev/null".to_string()),
         spec: current_spec(job),
     }
+}
+
+/// The licences, by name.
+pub(crate) fn license_views(cluster: &Cluster) -> Vec<LicenseView> {
+    let view = |name: &str| LicenseView {
+        name: name.to_string(),
+        total: cluster.licenses_in_all(name),
+        used: cluster.licenses_used(name),
+        free: cluster.licenses_free(name),
+    };
+    cluster.license_names().into_iter().map(view).collect()
 }
 
 /// The request with what has been changed since.

@@ -7,6 +7,7 @@ use daybook_schemas::job::{
     ArrayRequest, Dependencies, Dependency, DependencyKind, GpuRequest, GpuScope, JobSpec, JobState, JobUser,
     MemoryRequest, OpenMode, Reason, ResourceRequest, SwitchRequest, TimeLimit,
 };
+use daybook_schemas::license::License;
 use daybook_schemas::{BlobHash, Body, JobId, Mebibytes, NodeName, Seconds, Subject};
 
 use super::instant;
@@ -34,6 +35,7 @@ pub fn full_request() -> ResourceRequest {
         nodes_required: vec![NodeName::from("gpu01")],
         nodes_excluded: vec![NodeName::from("gpu02")],
         features: vec!["avx512".to_string()],
+        licenses: vec![License { name: "matlab".to_string(), count: 2 }],
     }
 }
 

@@ -2,6 +2,7 @@ use daybook_model::Cluster;
 use daybook_model::fit::{Impossible, could_ever_start};
 use daybook_schemas::api::{ApiError, ENVIRONMENT_BYTES_MAX, ErrorCode, JobSubmission, SCRIPT_BYTES_MAX};
 use daybook_schemas::events::JobSubmitted;
+use daybook_schemas::grammar::license;
 use daybook_schemas::job::{Dependency, JobSpec, JobUser, ResourceRequest, TimeLimit};
 use daybook_schemas::node::PartitionState;
 use daybook_schemas::{BlobHash, JobId};
@@ -33,6 +34,7 @@ impl Submission {
         let parameters = &configured.parameters;
         let partition = self.partition(cluster)?;
         check_request(&asked.request)?;
+        check_licenses(cluster, &asked.request)?;
         // As in Slurm a held job may ask for what is not there: it is looked at when it is released.
         if !asked.hold {
             check_fits(cluster, &partition, &asked.request)?;
@@ -194,6 +196,15 @@ pub(super) fn check_request(request: &ResourceRequest) -> Result<(), ApiError> {
     if request.switches.is_some_and(|few| few.count == 0) {
         return Err(ApiError::new(ErrorCode::InvalidRequest, "Invalid number of switches")
             .detail("at least one switch has to be allowed"));
+    }
+    Ok(())
+}
+
+/// Licences that the cluster does not have are refused, of a held job too.
+pub(super) fn check_licenses(cluster: &Cluster, request: &ResourceRequest) -> Result<(), ApiError> {
+    let invalid = || ApiError::new(ErrorCode::InvalidLicense, "Invalid license specification");
+    if !license::is_in_order(&request.licenses) || cluster.missing_license(request).is_some() {
+        return Err(invalid());
     }
     Ok(())
 }

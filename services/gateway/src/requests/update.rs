@@ -2,7 +2,7 @@ use daybook_model::{Cluster, Job};
 use daybook_schemas::api::{ApiError, ErrorCode, JobSelector, JobUpdateRequest, Peer, TargetOutcome};
 use daybook_schemas::job::{JobState, TimeLimit};
 
-use super::submission::{check_fits, check_partition, check_request};
+use super::submission::{check_fits, check_licenses, check_partition, check_request};
 use super::{Decided, Decision, invalid_job};
 use crate::authority::{Authority, denied};
 
@@ -74,6 +74,7 @@ impl Update {
         }
         if let Some(request) = &change.request {
             check_request(request)?;
+            check_licenses(cluster, request)?;
             check_fits(cluster, partition_name, request)?;
         }
         Ok(())

@@ -8,6 +8,8 @@ use daybook_model::Job;
 use daybook_model::fit::Demand;
 use daybook_schemas::job::{Reason, ResourceRequest, TimeLimit};
 
+use crate::licenses::Need;
+
 /// A window that has no end.
 pub(crate) const FOR_EVER: i64 = i64::MAX;
 
@@ -19,6 +21,8 @@ pub(crate) struct Kind<'a> {
     pub(crate) demand: Option<Demand<'a>>,
     /// The partition's longest limit.
     pub(crate) time_max: TimeLimit,
+    /// Licences that it takes; empty: none.
+    pub(crate) licenses: Vec<Need>,
     /// The nodes that it may use.
     pub(crate) order: Rc<[usize]>,
     /// Those of them that have as many CPUs and GPUs free as any of its nodes must give, as known last: in a cycle they

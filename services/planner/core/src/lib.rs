@@ -9,6 +9,7 @@
 //!   and without backfill a blocked job blocks its partition. What is kept for later is kept by count: which CPU of a
 //!   node and which GPU of a type it will be is decided when it starts.
 //! - **Places**: a job of one node goes where the least becomes useless to those who usually come ([`fragmentation`]).
+//! - **Licences** are taken and promised like what is on nodes, by count and over time.
 //! - **Bounds** are counts ([`Policy`]); the first that was met is in the record.
 //!
 //! [`explain`]`(&cluster, now, &policy, job)` says why one job waits, with figures; it walks the queue as [`plan`] does.
@@ -23,6 +24,7 @@ mod figures;
 pub mod fragmentation;
 mod ground;
 mod kinds;
+mod licenses;
 mod plan;
 mod policy;
 pub mod priority;

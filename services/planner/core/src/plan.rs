@@ -19,6 +19,7 @@ use crate::cycle::{Cycle, Start};
 use crate::explain::watch::Watch;
 use crate::ground::Ground;
 use crate::kinds::{FOR_EVER, Kind, Kinds};
+use crate::licenses::Licenses;
 use crate::policy::{Order, Policy};
 use crate::promises::Promises;
 use crate::queue::{Heads, candidates, weighted};
@@ -60,6 +61,7 @@ pub(crate) fn decide(cluster: &Cluster, now: UtcMicros, policy: &Policy, watch: 
             promises: Promises::new(ground.sites.len()),
             ground,
             kinds: Kinds::default(),
+            licenses: Licenses::default(),
             releases: Releases::default(),
             blocked: BTreeMap::new(),
             later: Vec::new(),
@@ -91,6 +93,7 @@ pub(crate) struct Planning<'a, 'c> {
     policy: &'a Policy,
     pub(crate) ground: Ground<'a>,
     pub(crate) kinds: Kinds<'a>,
+    pub(crate) licenses: Licenses<'a>,
     releases: Releases<'a>,
     promises: Promises,
     /// Jobs blocked so far, by partition.
@@ -275,7 +278,7 @@ impl<'a> Planning<'a, '_> {
                 return self.meet(CycleBound::Starts);
             }
             match self.place_now(number, seconds) {
-                Some(shares) => self.start(job, seconds, run, &shares),
+                Some(shares) => self.start(job, number, seconds, run, &shares),
                 None => self.judge(job, number, seconds),
             }
             room -= 1;
@@ -296,6 +299,7 @@ impl<'a> Planning<'a, '_> {
     pub(crate) fn kind_of(&mut self, job: &'a Job) -> usize {
         let is_choosy = choosy_until(job, self.parameters).is_some_and(|until| until > self.now);
         let (cluster, parameters, ground) = (self.cluster, self.parameters, &mut self.ground);
+        let licenses = &mut self.licenses;
         self.kinds.number(job, is_choosy, || {
             let field = ground.field_number(cluster, &job.partition);
             let Some(number) = field else {
@@ -303,6 +307,7 @@ impl<'a> Planning<'a, '_> {
                     field,
                     demand: None,
                     time_max: TimeLimit::Unlimited,
+                    licenses: Vec::new(),
                     order: Rc::from([]),
                     open: None,
                     refused: Some((Reason::PartitionConfig, Arc::from(""))),
@@ -317,7 +322,8 @@ impl<'a> Planning<'a, '_> {
                 PartitionState::Down => Some(Reason::PartitionDown),
                 PartitionState::Inactive => Some(Reason::PartitionInactive),
                 PartitionState::Up | PartitionState::Drain => {
-                    partition_size_limit(cluster, partition, &job.request)
+                    let missing = cluster.missing_license(&job.request).map(|_| Reason::Licenses);
+                    partition_size_limit(cluster, partition, &job.request).or(missing)
                 }
             };
             Kind {
@@ -326,6 +332,7 @@ impl<'a> Planning<'a, '_> {
                 demand: Some(demand),
                 open: None,
                 time_max: partition.max_time,
+                licenses: licenses.needs(cluster, &job.request),
                 refused: refused.map(|reason| (reason, Arc::from(""))),
                 blocked_from: None,
                 fits_when_empty: None,
@@ -358,7 +365,11 @@ impl<'a> Planning<'a, '_> {
     }
 
     fn place_now(&mut self, number: usize, seconds: i64) -> Option<Vec<Share>> {
+        let until = self.end_of(seconds);
         let (kind, ground) = (self.kinds.get_mut(number), &self.ground);
+        if !self.licenses.may_take(&kind.licenses, until) {
+            return None;
+        }
         let demand = kind.demand.as_ref()?;
         if demand.cpus_min() > self.ground.cpus_free
             || demand.gpus_min() > self.ground.gpus_free
@@ -369,7 +380,6 @@ impl<'a> Planning<'a, '_> {
         let (cpus, gpus) = (demand.cpus_per_task, demand.gpus_per_node.total());
         let open = kind.open.get_or_insert_with(|| kind.order.to_vec());
         open.retain(|site| ground.has(*site, cpus, gpus));
-        let until = self.end_of(seconds);
         let free = |site: usize| self.ground.free_until(site, until, &self.promises);
         let kind = self.kinds.get(number);
         place(kind.demand.as_ref()?, self.ground.terrain(), kind.open.as_ref()?, &free)
@@ -380,8 +390,16 @@ impl<'a> Planning<'a, '_> {
         (seconds != FOR_EVER).then(|| self.now.plus_seconds(seconds))
     }
 
-    fn start(&mut self, job: &Job, seconds: i64, run: (RunId, Option<ArrayTaskId>), shares: &[Share]) {
+    fn start(
+        &mut self,
+        job: &Job,
+        number: usize,
+        seconds: i64,
+        run: (RunId, Option<ArrayTaskId>),
+        shares: &[Share],
+    ) {
         let until = self.end_of(seconds);
+        self.licenses.take(&self.kinds.get(number).licenses, until);
         self.ground.take(shares);
         self.releases.add(until, shares);
         self.promises.charge(&self.ground.sites, shares, None, until);
@@ -466,7 +484,9 @@ impl<'a> Planning<'a, '_> {
         let before = self.blocked.entry(field).or_insert(0);
         let position = *before;
         *before = before.saturating_add(1);
-        if position == 0 {
+        if self.licenses.shortage(&self.kinds.get(number).licenses).is_some() {
+            self.give_reason(job, Reason::Licenses, "");
+        } else if position == 0 {
             self.give_reason(job, Reason::Resources, "");
         } else if job.reason != Reason::None {
             // A job of which nothing is recorded is understood to wait behind others.
@@ -484,13 +504,20 @@ impl<'a> Planning<'a, '_> {
         let kind = self.kinds.get(number);
         let Some(demand) = &kind.demand else { return };
         let seconds = (seconds != FOR_EVER).then_some(seconds);
-        let wanted = Wanted { demand, order: &kind.order, seconds, from: None };
-        let mut found = self.releases.earliest(self.cluster, &self.ground, self.now, &self.promises, &wanted);
+        if !kind.licenses.is_empty() {
+            self.ground.count_steps(self.licenses.fill(self.cluster, self.now));
+        }
+        let (releases, licenses) = (&mut self.releases, &self.licenses);
+        let mut earliest = |wanted: &Wanted<'_>| {
+            releases.earliest(self.cluster, &self.ground, self.now, &self.promises, licenses, wanted)
+        };
+        let wanted = Wanted { demand, licenses: &kind.licenses, order: &kind.order, seconds, from: None };
+        let mut found = earliest(&wanted);
         if demand.switches_max.is_some() && !demand.is_of_one_node() {
             let demand = Demand { switches_max: None, ..demand.clone() };
             let from = choosy_until(job, self.parameters);
             let wanted = Wanted { demand: &demand, from, ..wanted };
-            let any = self.releases.earliest(self.cluster, &self.ground, self.now, &self.promises, &wanted);
+            let any = earliest(&wanted);
             found = match (found, any) {
                 (Some(few), Some(any)) if any.start < few.start => Some(any),
                 (few, any) => few.or(any),
@@ -498,6 +525,7 @@ impl<'a> Planning<'a, '_> {
         }
         let Some(found) = found else { return };
         self.promises.keep(&self.ground.sites, &found);
+        self.licenses.keep(&kind.licenses, found.start, found.end);
         let names = found.shares.iter().map(|share| &self.ground.sites[share.site].node.definition.name);
         let start = found.start;
         self.cycle.reservations.push(PlannedStart { job: job.id, start, nodes: names.cloned().collect() });

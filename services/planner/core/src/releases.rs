@@ -10,6 +10,7 @@ use daybook_schemas::UtcMicros;
 use daybook_schemas::orders::RunWish;
 
 use crate::ground::Ground;
+use crate::licenses::{Enough, Licenses, Need};
 use crate::promises::Promises;
 
 /// What a run gives back, all at once.
@@ -51,6 +52,8 @@ pub(crate) struct Releases<'a> {
 /// The question for an earliest start.
 pub(crate) struct Wanted<'a> {
     pub(crate) demand: &'a Demand<'a>,
+    /// Licences that it takes.
+    pub(crate) licenses: &'a [Need],
     /// The nodes that may be used, the preferred first.
     pub(crate) order: &'a [usize],
     /// How long it runs; `None`: no limit.
@@ -99,13 +102,14 @@ impl<'a> Releases<'a> {
     ///
     /// More becomes free as time goes, so only where something comes back (or a promise ends) can a start become
     /// possible: a demand of one node is tried on just those nodes, one of several as soon as enough nodes could give
-    /// their part.
+    /// their part. Where licences can be had that could not be before, all nodes are tried.
     pub(crate) fn earliest(
         &mut self,
         cluster: &'a Cluster,
         ground: &Ground<'_>,
         now: UtcMicros,
         promises: &Promises,
+        licenses: &Licenses<'_>,
         wanted: &Wanted<'_>,
     ) -> Option<Found> {
         self.fill(cluster, ground, now);
@@ -115,10 +119,12 @@ impl<'a> Releases<'a> {
         let mut ends = promises.ends().iter().skip_while(|(end, _)| *end <= now).peekable();
         let mut touched: Vec<usize> = Vec::new();
         let mut from = wanted.from;
+        let mut wait = licenses.wait(wanted.licenses, now, wanted.seconds);
         loop {
             let next_release = releases.peek().map(|release| release.at);
             let next_end = ends.peek().map(|(end, _)| *end);
-            let instant = [next_release, next_end, from].into_iter().flatten().min()?;
+            let next_license = wait.as_ref().and_then(|wait| wait.next_instant());
+            let instant = [next_release, next_end, next_license, from].into_iter().flatten().min()?;
             let begins = from == Some(instant);
             from = from.filter(|_| !begins);
             touched.clear();
@@ -128,16 +134,21 @@ impl<'a> Releases<'a> {
             while let Some((_, site)) = ends.next_if(|(end, _)| *end == instant) {
                 touched.extend(future.is_wanted(*site).then_some(*site));
             }
-            if touched.is_empty() && !begins {
+            let enough = wait.as_mut().map_or(Enough::Still, |wait| wait.reach(instant));
+            if touched.is_empty() && !begins && enough != Enough::Newly {
                 continue;
             }
             touched.sort_unstable_by_key(|site| future.ranks[*site]);
             touched.dedup();
             let found = match &mut able {
-                None => future.try_at(instant, promises, wanted, &touched),
+                None => match enough {
+                    Enough::No => None,
+                    Enough::Still => future.try_at(instant, promises, wanted, &touched),
+                    Enough::Newly => future.try_at(instant, promises, wanted, wanted.order),
+                },
                 Some(able) => {
                     touched.iter().for_each(|site| able.count(&future, wanted, *site));
-                    let could = from.is_none() && able.is_enough(wanted);
+                    let could = from.is_none() && enough != Enough::No && able.is_enough(wanted);
                     could.then(|| future.try_at(instant, promises, wanted, &able.in_order())).flatten()
                 }
             };

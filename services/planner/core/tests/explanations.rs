@@ -235,6 +235,9 @@ fn check(simulation: &Simulation, cycle: &Cycle, job: &Job) {
                 assert!(!simulation.cluster.nodes()[&trouble.node].is_schedulable(), "{text}");
             }
         }
+        Block::NoSuchLicenses { licenses } => {
+            assert!(!licenses.is_empty() && told.reason == Reason::Licenses, "{text}");
+        }
         Block::Impossible { message } => {
             assert!(!message.is_empty() && told.reason == Reason::BadConstraints, "{text}");
         }

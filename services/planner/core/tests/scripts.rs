@@ -30,6 +30,7 @@ scripts! {
     gpus_are_close_to_each_other_and_to_their_cpus,
     jobs_go_where_the_least_becomes_useless,
     later_jobs_do_not_delay_protected_starts,
+    licenses_are_taken_and_promised_by_count,
     limits_promise_the_end_of_runs,
     memory_by_default,
     memory_is_counted,

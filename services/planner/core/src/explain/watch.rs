@@ -85,8 +85,12 @@ impl<'a> Planning<'a, '_> {
         let kind = self.kinds.get(number);
         let field = kind.field;
         let free = |site: usize| self.ground.free(site).map(Cow::Borrowed);
-        let shares =
-            kind.demand.as_ref().and_then(|demand| place(demand, self.ground.terrain(), &kind.order, &free));
+        let is_licensed = self.licenses.shortage(&kind.licenses).is_none();
+        let shares = kind
+            .demand
+            .as_ref()
+            .filter(|_| is_licensed)
+            .and_then(|demand| place(demand, self.ground.terrain(), &kind.order, &free));
         let names = |shares: Vec<daybook_model::fit::Share>| {
             shares.iter().map(|share| self.ground.sites[share.site].node.definition.name.clone()).collect()
         };
