@@ -242,7 +242,22 @@ fn what_is_short_of_licences() {
             in_line(Reason::Priority, kept, true, place(1, 2), Outlook::NotProtected { protected: 1 }),
             outside(Reason::Licenses, Block::NoSuchLicenses { licenses: vec![amount(2, 2), amount(0, 0)] }),
         ],
-        expect![[r#""#]],
+        expect![[r#"
+            Job 123 (train, alice) waits in partition gpu: Licenses, for 2 h 10 min.
+            It needs 3 of licence matlab; 1 of 4 is free now.
+            It is the only one in the line of its partition; expected to start at 2026-12-02T22:15:00 on node07, when job 97 reaches its time limit.
+
+            Job 123 (train, alice) waits in partition gpu: Licenses, for 2 h 10 min.
+            It needs 8 GPUs (a100), 16 CPUs and 32000M of memory on 1 node; of the 16 nodes that it may use none has more than 12 CPUs free now (200 free in all). It needs 3 of licence matlab; 0 of 4 are free now.
+            It is the only one in the line of its partition; expected to start at 2026-12-02T22:15:00 on node07, when job 97 reaches its time limit.
+
+            Job 123 (train, alice) waits in partition gpu: Priority, for 2 h 10 min.
+            It would fit now, but up to its time limit it would hold what is kept for job 98 (on node07 with matlab:4, from 2026-12-02T22:15:00).
+            It is number 2 of 2 in the line of its partition, behind job 98, expected to start at 2026-12-02T22:15:00; no start is promised to it, as only the first of a partition is protected.
+
+            Job 123 (train, alice) waits in partition gpu: Licenses, for 2 h 10 min.
+            It needs 3 of licence matlab; there are 2 in all. It needs 3 of licence matlab, which is not configured.
+        "#]],
     );
 }
 
