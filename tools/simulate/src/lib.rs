@@ -6,6 +6,7 @@
 //! - [`machine`]: the nodes that it arrives at.
 //! - [`simulation`]: the clock.
 //! - [`policy`]: the policies by name.
+//! - [`starts`]: the file of every job's start.
 //! - [`figures`]: waits, slowdown, utilisation.
 //! - [`packing`]: another experiment, without time: pods that arrive and never leave.
 
@@ -14,4 +15,5 @@ pub mod machine;
 pub mod packing;
 pub mod policy;
 pub mod simulation;
+pub mod starts;
 pub mod trace;
