@@ -244,6 +244,12 @@ fn who_waits_behind_whom_and_for_which_promise() {
                 place(1, 2),
                 Outlook::NotProtected { protected: 0 },
             ),
+            priority(
+                Block::FewSwitches { most: 1, until: at(300) },
+                true,
+                place(1, 2),
+                Outlook::NotProtected { protected: 1 },
+            ),
             priority(resources(), false, beyond, Outlook::NotLookedAt { jobs_considered: 1_000 }),
             Explanation {
                 since: at(-3),
