@@ -288,6 +288,10 @@ fn who_waits_behind_whom_and_for_which_promise() {
             It is number 2 of 2 in the line of its partition, behind job 98, expected to start at 2026-12-02T22:15:00; no start is promised to it, as this cluster protects none.
 
             Job 123 (train, alice) waits in partition gpu: Priority, for 2 h 10 min.
+            It would fit now, but on more than one leaf switch; it waits for so few (--switches) until 2026-12-02T20:05:00, and then takes any.
+            It is number 2 of 2 in the line of its partition, behind job 98, expected to start at 2026-12-02T22:15:00; no start is promised to it, as only the first of a partition is protected.
+
+            Job 123 (train, alice) waits in partition gpu: Priority, for 2 h 10 min.
             It needs 8 GPUs (a100), 16 CPUs and 32000M of memory on 1 node; of the 16 nodes that it may use none has more than 12 CPUs free now (200 free in all).
             It is number 10001 of more than 10001 in the line of its partition, behind job 98, expected to start at 2026-12-02T22:15:00; a planning cycle ends after 1000 jobs of the queue and does not come to it.
 
