@@ -160,6 +160,13 @@ pub enum Block {
         /// The blocked job.
         first: JobId,
     },
+    /// It would fit now, but on more leaf switches than it wants, and it still waits for few (`--switches`).
+    FewSwitches {
+        /// The most leaf switches that it wants.
+        most: u32,
+        /// When that wish passes.
+        until: UtcMicros,
+    },
     /// It would fit now, but jobs in front of it take what is free in this cycle.
     StartsInFront {
         /// How many runs start first.

@@ -6,7 +6,7 @@
 //! - [`Site`], [`Free`], [`Share`]: a node, what it could give, and what of it a run gets.
 //! - [`Network`], [`Terrain`]: how the nodes are connected, and all that a placement looks at.
 //! - [`place`]: chooses nodes and resources; a [`Rating`] says what a node costs those who come later.
-//! - [`could_ever_start`], [`partition_limit`]: judgements that no free resource changes.
+//! - [`could_ever_start`], [`check_names`], [`partition_limit`]: judgements that no free resource changes.
 
 mod bits;
 mod close;
@@ -21,7 +21,7 @@ mod site;
 
 pub use bits::Bits;
 pub use demand::{Demand, GpuCounts, MemoryNeed};
-pub use ever::{Impossible, could_ever_start, partition_limit, partition_size_limit};
+pub use ever::{Impossible, check_names, could_ever_start, partition_limit, partition_size_limit};
 pub use network::Network;
 pub use place::{Rank, Rating, Terrain, eligible, place};
 pub use site::{Amounts, Free, Share, Site};

@@ -101,6 +101,9 @@ impl Cluster {
             if job.tasks_waiting.is_some() && job.state != JobState::Pending {
                 found.push(Violation(format!("array {id} has waiting tasks and is {:?}", job.state)));
             }
+            if job.last_task_waits_for_hopeless().is_some() {
+                found.push(Violation(format!("array {id} has a last task that waits for hopeless ones")));
+            }
         }
     }
 

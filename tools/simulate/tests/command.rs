@@ -45,6 +45,49 @@ fn a_trace_gives_a_table_figures_and_starts() {
 }
 
 #[test]
+fn starts_are_whole_or_not_there_and_lead_where_they_led() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name);
+    std::fs::write(path("tiny.swf"), TINY).expect("the trace is written");
+    // What is there stays where nothing can be simulated, and nothing lies beside it.
+    std::fs::write(path("old.csv"), "old").expect("written");
+    let output =
+        simulate(directory.path(), &["--trace", "tiny.swf", "--processors", "1", "--starts", "old.csv"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(std::fs::read_to_string(path("old.csv")).expect("there"), "old");
+    // A link goes on leading to the file, a device is written as it is.
+    std::os::unix::fs::symlink("old.csv", path("link.csv")).expect("a link");
+    for file in ["link.csv", "/dev/null"] {
+        let output = simulate(directory.path(), &["--trace", "tiny.swf", "--starts", file]);
+        assert!(output.status.success(), "{file}: {}", text(&output.stderr));
+    }
+    assert!(path("link.csv").is_symlink());
+    assert!(std::fs::read_to_string(path("old.csv")).expect("there").ends_with("\n1,2,10,100,150,2\n"));
+    // Known before anything is simulated: nothing has been printed.
+    for file in ["no/where.csv", "."] {
+        let output = simulate(directory.path(), &["--trace", "tiny.swf", "--starts", file]);
+        assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(1), ""), "{file}");
+        assert!(text(&output.stderr).contains("cannot be written"), "{file}: {}", text(&output.stderr));
+    }
+    let names = std::fs::read_dir(directory.path()).expect("listed").flatten().map(|entry| entry.file_name());
+    let mut names: Vec<_> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    names.sort();
+    assert_eq!(names, ["link.csv", "old.csv", "tiny.swf"]);
+}
+
+#[test]
+fn a_reader_that_has_gone_is_no_panic() {
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("tiny.swf"), TINY).expect("the trace is written");
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_daybook-simulate"));
+    command.current_dir(directory.path()).args(["--trace", "tiny.swf"]).stdout(writer);
+    let output = command.output().expect("it runs");
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(141), ""));
+}
+
+#[test]
 fn a_csv_of_gpu_jobs_needs_nodes_and_leaves_out_parts_of_gpus() {
     let directory = tempfile::tempdir().expect("a directory");
     let rows = "job_id,user,account,submit,start,end,run,gpus,gpu_type,nodes,cpus,mem_mib,time_limit,state\n\

@@ -1,5 +1,5 @@
 use daybook_model::Cluster;
-use daybook_model::fit::{Impossible, could_ever_start};
+use daybook_model::fit::{Impossible, check_names, could_ever_start};
 use daybook_schemas::api::{ApiError, ENVIRONMENT_BYTES_MAX, ErrorCode, JobSubmission, SCRIPT_BYTES_MAX};
 use daybook_schemas::events::JobSubmitted;
 use daybook_schemas::grammar::license;
@@ -35,9 +35,10 @@ impl Submission {
         let partition = self.partition(cluster)?;
         check_request(&asked.request)?;
         check_licenses(cluster, &asked.request)?;
-        // As in Slurm a held job may ask for what is not there: it is looked at when it is released.
-        if !asked.hold {
-            check_fits(cluster, &partition, &asked.request)?;
+        // As in Slurm a held job may ask for more than there is (that is looked at when it is released), but by known names.
+        match asked.hold {
+            true => refused(check_names(cluster, &asked.request))?,
+            false => check_fits(cluster, &partition, &asked.request)?,
         }
         if parameters.enforce_partition_limits {
             check_limits(cluster, &partition, asked)?;
@@ -219,7 +220,11 @@ pub(super) fn check_fits(
     partition: &str,
     request: &ResourceRequest,
 ) -> Result<(), ApiError> {
-    could_ever_start(cluster, partition, request).map_err(|why| {
+    refused(could_ever_start(cluster, partition, request))
+}
+
+fn refused(found: Result<(), Impossible>) -> Result<(), ApiError> {
+    found.map_err(|why| {
         let code = match why {
             Impossible::NoPartition(_) => ErrorCode::InvalidPartition,
             Impossible::NoNode(_) => ErrorCode::InvalidNodeName,

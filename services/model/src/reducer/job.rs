@@ -271,6 +271,7 @@ fn cancel_waiting_tasks(cluster: &mut Cluster, array: JobId, tasks: &IndexSet, u
 pub(super) fn keep_tasks_waiting(cluster: &mut Cluster, array: JobId, remaining: IndexSet) {
     if !remaining.is_empty() {
         cluster.change_job(array, |job| job.tasks_waiting = Some(remaining));
+        cluster.part_hopeless_tasks(array);
         return;
     }
     let last = cluster.arrays.get(&array).and_then(|state| state.tasks().last());

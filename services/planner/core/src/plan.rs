@@ -88,7 +88,7 @@ fn hopeless(cluster: &Cluster, policy: &Policy) -> Vec<JobFinished> {
 
 pub(crate) struct Planning<'a, 'c> {
     pub(crate) cluster: &'a Cluster,
-    parameters: &'a ClusterParameters,
+    pub(crate) parameters: &'a ClusterParameters,
     now: UtcMicros,
     policy: &'a Policy,
     pub(crate) ground: Ground<'a>,
@@ -545,7 +545,7 @@ impl<'a> Planning<'a, '_> {
 }
 
 /// Until when a job waits for few switches; `None`: it has no such wish.
-fn choosy_until(job: &Job, parameters: &ClusterParameters) -> Option<UtcMicros> {
+pub(crate) fn choosy_until(job: &Job, parameters: &ClusterParameters) -> Option<UtcMicros> {
     let few = job.request.switches?;
     let wait = i64::try_from(few.wait_within(parameters.switch_wait_max).0).unwrap_or(i64::MAX);
     // Its begin has come, and no commit has said so yet.

@@ -244,6 +244,7 @@ fn check(simulation: &Simulation, cycle: &Cycle, job: &Job) {
         Block::Resources { .. } | Block::Promises { .. } | Block::StrictOrder { .. } => {
             assert!(in_line, "{text}");
         }
+        Block::FewSwitches { .. } => panic!("nobody asks for few switches: {text}"),
         Block::StartsInFront { .. } => panic!("the queue is settled: {text}"),
     }
     if told.place.is_some() {

@@ -1,7 +1,7 @@
 //! What keeps a job from starting.
 
 use daybook_model::fit::could_ever_start;
-use daybook_model::{Cluster, Hold, Job, Node, Outcome, condition_notation};
+use daybook_model::{Cluster, Hold, Job, Node, condition_notation};
 use daybook_schemas::api::{Block, NodeTrouble, OpenCondition, Outlook, Promise, Trouble};
 use daybook_schemas::job::{JobState, Reason};
 use daybook_schemas::license::License;
@@ -36,7 +36,7 @@ pub(super) fn outside_the_line(cluster: &Cluster, now: UtcMicros, job: &Job) -> 
 }
 
 fn dependencies(cluster: &Cluster, job: &Job, never: bool) -> Block {
-    let open = || job.dependencies.iter().filter(|state| state.outcome != Outcome::Satisfied);
+    let open = || job.unfulfilled_conditions();
     let condition = |state: &daybook_model::DependencyState| OpenCondition {
         notation: condition_notation(cluster, state),
         job: state.condition.job,
@@ -181,6 +181,9 @@ pub(super) fn in_line(
     if met.was_closed {
         let first = super::line::place(cluster, now, policy, job).first?;
         return Some(Block::StrictOrder { first });
+    }
+    if let Some((most, until)) = met.few_switches {
+        return Some(Block::FewSwitches { most, until });
     }
     let Some(nodes) = &met.without_promises else {
         return Some(Block::StartsInFront { count: met.starts_in_front });

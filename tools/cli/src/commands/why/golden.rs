@@ -290,6 +290,12 @@ fn who_waits_behind_whom_and_for_which_promise() {
                 place(1, 2),
                 Outlook::NotProtected { protected: 0 },
             ),
+            priority(
+                Block::FewSwitches { most: 1, until: at(300) },
+                true,
+                place(1, 2),
+                Outlook::NotProtected { protected: 1 },
+            ),
             priority(resources(), false, beyond, Outlook::NotLookedAt { jobs_considered: 1_000 }),
             Explanation {
                 since: at(-3),
@@ -326,6 +332,10 @@ fn who_waits_behind_whom_and_for_which_promise() {
             Job 123 (train, alice) waits in partition gpu: Priority, for 2 h 10 min.
             It would fit now, but job 98 in front of it does not, and this cluster keeps the order (SchedulerType=sched/builtin).
             It is number 2 of 2 in the line of its partition, behind job 98, expected to start at 2026-12-02T22:15:00; no start is promised to it, as this cluster protects none.
+
+            Job 123 (train, alice) waits in partition gpu: Priority, for 2 h 10 min.
+            It would fit now, but on more than one leaf switch; it waits for so few (--switches) until 2026-12-02T20:05:00, and then takes any.
+            It is number 2 of 2 in the line of its partition, behind job 98, expected to start at 2026-12-02T22:15:00; no start is promised to it, as only the first of a partition is protected.
 
             Job 123 (train, alice) waits in partition gpu: Priority, for 2 h 10 min.
             It needs 8 GPUs (a100), 16 CPUs and 32000M of memory on 1 node; of the 16 nodes that it may use none has more than 12 CPUs free now (200 free in all).

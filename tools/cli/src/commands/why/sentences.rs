@@ -137,6 +137,11 @@ fn block_line(block: &Block, explanation: &Explanation, instants: &Instants) -> 
         Block::StrictOrder { first } => format!(
             "It would fit now, but job {first} in front of it does not, and this cluster keeps the order (SchedulerType=sched/builtin)."
         ),
+        Block::FewSwitches { most, until } => format!(
+            "It would fit now, but on more than {}; it waits for so few (--switches) until {}, and then takes any.",
+            if *most == 1 { "one leaf switch".to_string() } else { format!("{most} leaf switches") },
+            instants.text(*until)
+        ),
         Block::StartsInFront { count } => format!(
             "It would fit now, but {} in front of it {} what is free.",
             counted((*count).into(), "run"),
