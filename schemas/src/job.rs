@@ -240,7 +240,7 @@ pub struct JobSpec {
     /// Quality of service; absent: the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qos: Option<String>,
-    /// What it needs; a long queue shares one copy of equal requests.
+    /// What it needs.
     pub request: Arc<ResourceRequest>,
     /// Time limit in minutes; absent: the partition's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -62,7 +62,8 @@ pub struct Cluster {
     /// Who may use the cluster.
     pub(crate) accounts: crate::accounts::Accounts,
     /// What is known of requests as long as configuration and nodes stay; no part of the state.
-    pub(crate) judgements: Arc<crate::judgement::Judgements>,
+    pub(crate) judgements: Arc<crate::judgement::Kept<crate::Judgement>>,
+    pub(crate) possible: Arc<crate::judgement::Kept<bool>>,
 
     // Indexes.
     pub(crate) ready: OrdSet<PendingKey>,

@@ -10,9 +10,10 @@ use daybook_schemas::events::Body;
 use daybook_schemas::job::{Reason, ResourceRequest};
 
 use crate::cluster::Cluster;
+use crate::fit::could_ever_start;
 
-/// The most judgements that are kept; then they are made anew.
-const JUDGEMENTS_MAX: usize = 1 << 16;
+/// The most answers of each sort that are kept; then they are made anew.
+const KEPT_MAX: usize = 1 << 16;
 
 /// Whether a request fits in a partition if nothing runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,11 +24,37 @@ pub struct Judgement {
     pub refused: Option<(Reason, Arc<str>)>,
 }
 
-/// Judgements by partition and request.
-type Known = BTreeMap<(Arc<str>, Arc<ResourceRequest>), Judgement>;
+/// Answers by partition and request.
+#[derive(Debug)]
+pub(crate) struct Kept<T>(Mutex<BTreeMap<(Arc<str>, Arc<ResourceRequest>), T>>);
 
-#[derive(Debug, Default)]
-pub(crate) struct Judgements(Mutex<Known>);
+impl<T> Default for Kept<T> {
+    fn default() -> Kept<T> {
+        Kept(Mutex::default())
+    }
+}
+
+impl<T: Clone> Kept<T> {
+    fn get_or(
+        &self,
+        partition: &Arc<str>,
+        request: &Arc<ResourceRequest>,
+        find_out: impl FnOnce() -> T,
+    ) -> T {
+        let kept = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (partition.clone(), request.clone());
+        if let Some(answer) = kept().get(&key) {
+            return answer.clone();
+        }
+        let answer = find_out();
+        let mut kept = kept();
+        if kept.len() >= KEPT_MAX {
+            kept.clear();
+        }
+        kept.insert(key, answer.clone());
+        answer
+    }
+}
 
 impl Cluster {
     /// The judgement of a request in a partition; `judge` makes it where none is kept. It must look at nothing but this
@@ -38,23 +65,23 @@ impl Cluster {
         request: &Arc<ResourceRequest>,
         judge: impl FnOnce() -> Judgement,
     ) -> Judgement {
-        let known = || self.judgements.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (partition.clone(), request.clone());
-        if let Some(judgement) = known().get(&key) {
-            return judgement.clone();
-        }
-        let judgement = judge();
-        let mut known = known();
-        if known.len() >= JUDGEMENTS_MAX {
-            known.clear();
-        }
-        known.insert(key, judgement.clone());
-        judgement
+        self.judgements.get_or(partition, request, judge)
     }
 
-    /// What is known no longer holds.
+    /// Whether [`could_ever_start`] has no objection. It is kept longer than a judgement: nodes may come and go.
+    pub fn is_possible(&self, partition: &Arc<str>, request: &Arc<ResourceRequest>) -> bool {
+        self.possible.get_or(partition, request, || could_ever_start(self, partition, request).is_ok())
+    }
+
+    /// What is known of nodes that are up no longer holds.
     pub(crate) fn forget_judgements(&mut self) {
         self.judgements = Arc::default();
+    }
+
+    /// What is known no longer holds: there are other nodes, or they are others.
+    pub(crate) fn forget_what_is_possible(&mut self) {
+        self.forget_judgements();
+        self.possible = Arc::default();
     }
 }
 

@@ -87,8 +87,7 @@ impl<'a> Site<'a> {
 
     /// A node with the GPUs that it has when nothing is broken.
     pub fn unbroken(node: &'a Node) -> Site<'a> {
-        let declared = node.definition.gpus.as_slice();
-        Site::with_gpus(node, if declared.len() >= node.gpus().len() { declared } else { node.gpus() })
+        Site::with_gpus(node, node.unbroken_gpus())
     }
 
     fn with_gpus(node: &'a Node, gpus: &'a [GpuDevice]) -> Site<'a> {

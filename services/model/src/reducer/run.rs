@@ -328,7 +328,7 @@ pub(super) fn free_node(cluster: &mut Cluster, id: RunId, name: &NodeName) {
     }
     if cluster.nodes.get(name).is_some_and(|node| node.retired && node.runs.is_empty()) {
         cluster.nodes.remove(name);
-        cluster.forget_judgements();
+        cluster.forget_what_is_possible();
     }
     let held_on = run.held_on.without(name);
     if !held_on.is_empty() {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use daybook_model::fit::{Demand, Share, Site, could_ever_start, partition_size_limit, place};
+use daybook_model::fit::{Demand, Share, Site, partition_size_limit, place};
 use daybook_model::{Cluster, Job, Judgement, PendingKey};
 use daybook_schemas::events::{ArrayTaskId, CycleBound, JobFinished, PlannedStart, ReasonChange};
 use daybook_schemas::grammar::hostlist;
@@ -445,7 +445,7 @@ impl<'a> Planning<'a, '_> {
         });
         let refused = if fits {
             None
-        } else if could_ever_start(self.cluster, &job.partition, &job.request).is_ok() {
+        } else if self.cluster.is_possible(&job.partition, &job.request) {
             let names = self.unavailable(job, number);
             let names = hostlist::compress(names.iter().map(|name| name.as_str()));
             Some((Reason::ReqNodeNotAvail, Arc::from(format!("UnavailableNodes:{names}"))))
