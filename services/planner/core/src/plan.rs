@@ -306,6 +306,7 @@ impl<'a> Planning<'a, '_> {
                     refused: Some((Reason::PartitionConfig, Rc::from(""))),
                     blocked_from: None,
                     fits_when_empty: None,
+                    promised: None,
                 };
             };
             let partition = ground.field(number).definition;
@@ -327,6 +328,7 @@ impl<'a> Planning<'a, '_> {
                 refused: refused.map(|reason| (reason, Rc::from(""))),
                 blocked_from: None,
                 fits_when_empty: None,
+                promised: None,
             }
         })
     }
@@ -382,7 +384,7 @@ impl<'a> Planning<'a, '_> {
         let until = self.end_of(seconds);
         self.ground.take(shares);
         self.releases.add(until, shares);
-        self.promises.charge(&self.ground.sites, shares, None, until);
+        self.promises.charge(&self.ground.sites, shares, until);
         self.cycle.starts.push(Start {
             run: run.0,
             array: run.1,
@@ -472,23 +474,27 @@ impl<'a> Planning<'a, '_> {
         let kind = self.kinds.get(number);
         let Some(demand) = &kind.demand else { return };
         let seconds = (seconds != FOR_EVER).then_some(seconds);
-        let wanted = Wanted { demand, order: &kind.order, seconds, from: None };
-        let mut found = self.releases.earliest(self.cluster, &self.ground, self.now, &self.promises, &wanted);
+        let not_before = kind.not_before(seconds.unwrap_or(FOR_EVER));
+        let wanted = Wanted { demand, order: &kind.order, seconds, from: None, not_before };
+        let mut found =
+            self.releases.earliest(self.cluster, &self.ground, self.now, &mut self.promises, &wanted);
         if demand.switches_max.is_some() && !demand.is_of_one_node() {
             let demand = Demand { switches_max: None, ..demand.clone() };
             let from = choosy_until(job, self.parameters);
             let wanted = Wanted { demand: &demand, from, ..wanted };
-            let any = self.releases.earliest(self.cluster, &self.ground, self.now, &self.promises, &wanted);
+            let any =
+                self.releases.earliest(self.cluster, &self.ground, self.now, &mut self.promises, &wanted);
             found = match (found, any) {
                 (Some(few), Some(any)) if any.start < few.start => Some(any),
                 (few, any) => few.or(any),
             };
         }
         let Some(found) = found else { return };
-        self.promises.keep(&self.ground.sites, &found);
-        let names = found.shares.iter().map(|share| &self.ground.sites[share.site].node.definition.name);
+        let names = found.parts.iter().map(|part| &self.ground.sites[part.site].node.definition.name);
         let start = found.start;
         self.cycle.reservations.push(PlannedStart { job: job.id, start, nodes: names.cloned().collect() });
+        self.promises.keep(found);
+        self.kinds.get_mut(number).note_promise(seconds, start);
     }
 
     fn give_reason(&mut self, job: &'a Job, reason: Reason, detail: &str) {
