@@ -11,7 +11,10 @@
 
 pub mod figures;
 pub mod machine;
+mod node_list;
 pub mod packing;
 pub mod policy;
+mod request;
+mod rows;
 pub mod simulation;
 pub mod trace;
