@@ -80,7 +80,7 @@ impl Machine {
     pub fn parse(text: &str, unit: Unit) -> Result<Machine, String> {
         let wrong = |what: &str| {
             format!(
-                "--nodes {text}: {what}; write 125x8 (125 nodes of 8 processors) or 125:cpus=64,gpus=8,mem=512000"
+                "--nodes {text}: {what}; write 125x8 (125 nodes of 8 processors), 125:cpus=64,gpus=8,mem=512000, or the name of a file"
             )
         };
         let number = |word: &str, most: u32| match word.parse::<u32>() {

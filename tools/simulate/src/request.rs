@@ -25,10 +25,9 @@ pub(crate) fn request(job: &TraceJob, unit: Unit, machine: &Machine) -> Resource
         request.tasks = nodes;
         request.tasks_per_node = Some(1);
         request.cpus_per_task = job.cpus.div_ceil(nodes).clamp(1, largest.cpus.max(1));
-        if job.memory > 0 {
-            let each = Mebibytes(job.memory.div_ceil(u64::from(nodes)));
-            request.memory = Some(MemoryRequest::PerNode(each));
-        }
+        // Where memory is counted and the job says none, next to none: none at all would be all of a node's.
+        request.memory =
+            Some(MemoryRequest::PerNode(Mebibytes(job.memory.div_ceil(u64::from(nodes)).max(1))));
     }
     request
 }

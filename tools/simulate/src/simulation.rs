@@ -121,6 +121,8 @@ impl<'t> World<'t> {
             default: true,
             ..PartitionDefinition::new(PARTITION, nodes.iter().map(|node| node.name.clone()).collect())
         };
+        let memory_is_consumed =
+            self.machine.counts_memory() && self.trace.jobs.iter().any(|job| job.memory > 0);
         let configured = ClusterConfigured {
             cluster_name: "simulated".to_string(),
             nodes: nodes.clone(),
@@ -128,7 +130,7 @@ impl<'t> World<'t> {
             parameters: ClusterParameters {
                 min_job_age: Seconds(0),
                 max_job_count: u32::MAX,
-                memory_is_consumed: self.machine.counts_memory(),
+                memory_is_consumed,
                 planner_jobs_max: u32::MAX,
                 ..ClusterParameters::default()
             },

@@ -47,7 +47,7 @@ pub(crate) struct Promises {
     /// Ends of what is kept, with the site.
     ends: BTreeSet<(UtcMicros, usize)>,
     count: usize,
-    /// What each node has over time, where that is drawn; then the lists only say that something is kept.
+    /// What each node has over time, where that is drawn; then nothing more is put into the lists.
     drawn: Option<Drawn>,
 }
 
@@ -157,6 +157,9 @@ impl Promises {
         from: Option<UtcMicros>,
         until: Option<UtcMicros>,
     ) -> Cow<'f, Free> {
+        if self.is_untouched(at) {
+            return free;
+        }
         if let Some(Drawn { now, timelines }) = &self.drawn {
             let Some(timeline) = &timelines[at] else { return free };
             let there = timeline.least(from.unwrap_or(*now), until);

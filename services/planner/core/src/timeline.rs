@@ -301,3 +301,6 @@ impl Block {
         behind
     }
 }
+
+#[cfg(test)]
+mod tests;
