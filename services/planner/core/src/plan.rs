@@ -93,7 +93,7 @@ pub(crate) struct Planning<'a, 'c> {
     promises: Promises,
     /// Jobs blocked so far, by partition.
     pub(crate) blocked: BTreeMap<usize, u32>,
-    /// Jobs that are tried behind those of the queue's order: shortest expected run first.
+    /// Jobs that are tried behind those of the queue's order: the shortest first.
     later: Vec<(Reverse<u32>, u64, PendingKey)>,
     pub(crate) cycle: &'c mut Cycle,
     /// The one job that the cycle is for, where it only explains.
@@ -180,12 +180,19 @@ impl<'a> Planning<'a, '_> {
             }
             let Some(job) = cluster.jobs().get(&key.job) else { continue };
             self.cycle.jobs_considered += 1;
-            if self.policy.order == Order::Expected && self.is_unprotected(job) {
-                let seconds = cluster.expected_seconds(job).unwrap_or(u64::MAX);
-                self.later.push((key.tier, seconds, key));
-            } else {
-                self.consider(job);
+            match self.length_that_orders(job) {
+                Some(seconds) if self.is_unprotected(job) => self.later.push((key.tier, seconds, key)),
+                _ => self.consider(job),
             }
+        }
+    }
+
+    /// The seconds by which the policy orders a job that is not protected; `None`: it stays where it is in the queue.
+    fn length_that_orders(&self, job: &Job) -> Option<u64> {
+        match self.policy.order {
+            Order::Queue => None,
+            Order::Expected => Some(self.cluster.expected_seconds(job).unwrap_or(u64::MAX)),
+            Order::Limit => Some(job.time_limit.seconds().unwrap_or(u64::MAX)),
         }
     }
 

@@ -136,28 +136,33 @@ impl Timeline {
 
     /// The least of each amount from one instant to another (`None`: for ever).
     pub(crate) fn least(&self, from: UtcMicros, until: Option<UtcMicros>) -> Amounts {
-        let (first, mut place) = self.place_of(from);
-        let mut least = vec![i64::MAX; self.width];
-        for (number, block) in self.blocks.iter().enumerate().skip(first) {
-            let end = until.map_or(block.at.len(), |until| block.at.partition_point(|at| *at < until));
-            // The step of `from` counts whatever the length.
-            let end = if number == first { end.max(place + 1) } else { end };
-            if end <= place {
-                break;
-            }
-            let is_whole = place == 0 && end == block.at.len();
-            for (at, least) in least.iter_mut().enumerate() {
-                let smallest = || (place..end).map(|step| block.amount(step, at)).min().unwrap_or(i64::MAX);
-                *least = (*least).min(if is_whole { block.least[at] } else { smallest() });
-            }
-            place = 0;
-        }
-        let count = |at: usize| u32::try_from(least[at].max(0)).unwrap_or(u32::MAX);
+        let first = self.place_of(from);
+        // The step of `from` counts whatever the length.
+        let last = match until {
+            Some(until) => self.place_of(UtcMicros(until.0.saturating_sub(1))).max(first),
+            None => (self.blocks.len() - 1, self.blocks[self.blocks.len() - 1].at.len() - 1),
+        };
+        let count = |at: usize| u32::try_from(self.least_of(at, first, last).max(0)).unwrap_or(u32::MAX);
         Amounts {
             cpus: count(CPUS),
-            memory: u64::try_from(least[MEMORY]).unwrap_or(0),
+            memory: u64::try_from(self.least_of(MEMORY, first, last)).unwrap_or(0),
             gpus: (GPUS..self.width).map(count).collect(),
         }
+    }
+
+    /// The least of one amount in the steps from `first` to `last`, both of them too.
+    fn least_of(&self, at: usize, first: Place, last: Place) -> i64 {
+        let mut least = i64::MAX;
+        for (number, block) in self.blocks.iter().enumerate().take(last.0 + 1).skip(first.0) {
+            let from = if number == first.0 { first.1 } else { 0 };
+            let end = if number == last.0 { last.1 + 1 } else { block.at.len() };
+            if end - from == block.at.len() {
+                least = least.min(block.least[at]);
+            } else {
+                least = (from..end).map(|step| block.amount(step, at)).fold(least, i64::min);
+            }
+        }
+        least
     }
 
     /// The first instant from `from` (and not after `latest`) at which something comes back and from which on so much is
@@ -225,7 +230,10 @@ impl Timeline {
 
     /// The step that an instant lies in.
     fn place_of(&self, instant: UtcMicros) -> Place {
-        let block = self.blocks.partition_point(|block| block.at[0] <= instant).saturating_sub(1);
+        let block = match self.blocks.len() {
+            1 => 0,
+            _ => self.blocks.partition_point(|block| block.at[0] <= instant).saturating_sub(1),
+        };
         let step = self.blocks[block].at.partition_point(|at| *at <= instant).saturating_sub(1);
         (block, step)
     }
