@@ -12,8 +12,11 @@
 
 pub mod figures;
 pub mod machine;
+mod node_list;
 pub mod packing;
 pub mod policy;
+mod request;
+mod rows;
 pub mod simulation;
 pub mod starts;
 pub mod trace;

@@ -34,9 +34,9 @@ struct Arguments {
     /// What decides; several separated by commas, or `all`
     #[arg(long, value_name = "POLICY", default_value = "easy", value_parser = parse_policies)]
     policy: Policies,
-    /// The nodes: 125x8 (125 nodes of 8 processors, GPUs in a GPU trace) or 125:cpus=64,gpus=8,mem=512000. Without it an SWF
-    /// trace runs on one pool of as many processors as its header says
-    #[arg(long)]
+    /// The nodes: 125x8 (125 nodes of 8 processors, GPUs in a GPU trace), 125:cpus=64,gpus=8,mem=512000, or a file: a list of
+    /// nodes as CSV, gzipped or not. Without it an SWF trace runs on one pool of as many processors as its header says
+    #[arg(long, value_name = "NODES|FILE")]
     nodes: Option<String>,
     /// One pool of so many processors (GPUs in a GPU trace), instead of the header's
     #[arg(long, value_name = "COUNT", conflicts_with = "nodes")]
@@ -96,6 +96,7 @@ fn run(arguments: &Arguments, path: &Path) -> Result<(), String> {
     let machine = machine(arguments, path, &trace)?;
     let processors = machine.processors(trace.unit);
     trace.drop_larger_than(processors);
+    trace.drop_without_gpus(&machine);
     if let Some(count) = arguments.jobs {
         trace.cut(count);
     }
@@ -127,7 +128,7 @@ fn run(arguments: &Arguments, path: &Path) -> Result<(), String> {
 
 fn machine(arguments: &Arguments, path: &Path, trace: &Trace) -> Result<Machine, String> {
     if let Some(nodes) = &arguments.nodes {
-        return Machine::parse(nodes, trace.unit);
+        return Machine::read(nodes, trace.unit);
     }
     match (arguments.processors.or(trace.processors), trace.unit) {
         (Some(0), _) => Err("--processors 0: there would be nothing to run on".to_string()),
@@ -163,7 +164,10 @@ fn simulated(
 
 fn print_head(path: &Path, trace: &Trace, machine: &Machine, processors: u32) -> Result<(), String> {
     let what = if trace.unit == Unit::Gpu { "GPUs" } else { "processors" };
-    let nodes = if machine.nodes == 1 { "one pool".to_string() } else { format!("{} nodes", machine.nodes) };
+    let nodes = match machine.node_count() {
+        1 => "one pool".to_string(),
+        count => format!("{count} nodes"),
+    };
     say::print(&format!("{}: {} jobs on {processors} {what} ({nodes})", name_of(path), trace.jobs.len()))?;
     for (why, count) in &trace.dropped {
         say::print(&format!("  left out: {count} ({why})"))?;

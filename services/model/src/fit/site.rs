@@ -109,6 +109,15 @@ impl<'a> Site<'a> {
         self.kinds.iter().find(|(name, _)| *name == gpu_type).map(|(_, positions)| positions)
     }
 
+    pub(super) fn type_number(&self, gpu_type: &str) -> Option<usize> {
+        self.kinds.iter().position(|(name, _)| *name == gpu_type)
+    }
+
+    /// How many types of GPUs it has.
+    pub fn type_count(&self) -> usize {
+        self.kinds.len()
+    }
+
     /// How many of these GPUs are of a type.
     pub fn count_of(&self, gpus: &Bits, gpu_type: &str) -> u32 {
         self.kind(gpu_type).map_or(0, |kind| kind.count_common(gpus))

@@ -123,6 +123,11 @@ impl<'a> Ground<'a> {
         self.steps.get() >= self.steps_max
     }
 
+    /// Whether so many steps more would reach the bound.
+    pub(crate) fn would_exhaust(&self, steps: usize) -> bool {
+        self.steps.get().saturating_add(steps as u64) >= self.steps_max
+    }
+
     /// All CPUs of a partition.
     pub(crate) fn cpus_of(&self, field: usize) -> u64 {
         self.fields[field].members.iter().map(|at| u64::from(self.sites[*at].node.definition.cpus)).sum()

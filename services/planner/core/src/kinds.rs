@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use daybook_model::Job;
 use daybook_model::fit::Demand;
+use daybook_schemas::UtcMicros;
 use daybook_schemas::job::{Reason, ResourceRequest, TimeLimit};
 
 use crate::licenses::Need;
@@ -35,12 +36,25 @@ pub(crate) struct Kind<'a> {
     pub(crate) blocked_from: Option<i64>,
     /// Whether it would fit if nothing ran.
     pub(crate) fits_when_empty: Option<bool>,
+    /// The window in seconds, and the protected start, of the last one of it that got one: for as long a window nothing
+    /// earlier is possible, as resources only become fewer in a cycle.
+    pub(crate) promised: Option<(i64, UtcMicros)>,
 }
 
 impl Kind<'_> {
     /// Whether a window of so many seconds is known not to fit.
     pub(crate) fn is_blocked(&self, seconds: i64) -> bool {
         self.blocked_from.is_some_and(|from| from <= seconds)
+    }
+
+    /// Before when no window of so many seconds can be promised.
+    pub(crate) fn not_before(&self, seconds: i64) -> Option<UtcMicros> {
+        self.promised.filter(|(promised, _)| *promised <= seconds).map(|(_, start)| start)
+    }
+
+    /// Notes a protected start of one of it (`None`: it has no time limit).
+    pub(crate) fn note_promise(&mut self, seconds: Option<i64>, start: UtcMicros) {
+        self.promised = Some((seconds.unwrap_or(FOR_EVER), start));
     }
 
     /// Notes that a window does not fit.

@@ -31,6 +31,7 @@ pub mod priority;
 mod promises;
 mod queue;
 mod releases;
+mod timeline;
 
 pub use cycle::{Cycle, Start};
 pub use explain::{NAMED_MAX, explain};

@@ -98,7 +98,7 @@ pub(crate) struct Planning<'a, 'c> {
     promises: Promises,
     /// Jobs blocked so far, by partition.
     pub(crate) blocked: BTreeMap<usize, u32>,
-    /// Jobs that are tried behind those of the queue's order: shortest expected run first.
+    /// Jobs that are tried behind those of the queue's order: the shortest first.
     later: Vec<(Reverse<u32>, u64, PendingKey)>,
     pub(crate) cycle: &'c mut Cycle,
     /// The one job that the cycle is for, where it only explains.
@@ -185,12 +185,19 @@ impl<'a> Planning<'a, '_> {
             }
             let Some(job) = cluster.jobs().get(&key.job) else { continue };
             self.cycle.jobs_considered += 1;
-            if self.policy.order == Order::Expected && self.is_unprotected(job) {
-                let seconds = cluster.expected_seconds(job).unwrap_or(u64::MAX);
-                self.later.push((key.tier, seconds, key));
-            } else {
-                self.consider(job);
+            match self.length_that_orders(job) {
+                Some(seconds) if self.is_unprotected(job) => self.later.push((key.tier, seconds, key)),
+                _ => self.consider(job),
             }
+        }
+    }
+
+    /// The seconds by which the policy orders a job that is not protected; `None`: it stays where it is in the queue.
+    fn length_that_orders(&self, job: &Job) -> Option<u64> {
+        match self.policy.order {
+            Order::Queue => None,
+            Order::Expected => Some(self.cluster.expected_seconds(job).unwrap_or(u64::MAX)),
+            Order::Limit => Some(job.time_limit.seconds().unwrap_or(u64::MAX)),
         }
     }
 
@@ -313,6 +320,7 @@ impl<'a> Planning<'a, '_> {
                     refused: Some((Reason::PartitionConfig, Arc::from(""))),
                     blocked_from: None,
                     fits_when_empty: None,
+                    promised: None,
                 };
             };
             let partition = ground.field(number).definition;
@@ -336,6 +344,7 @@ impl<'a> Planning<'a, '_> {
                 refused: refused.map(|reason| (reason, Arc::from(""))),
                 blocked_from: None,
                 fits_when_empty: None,
+                promised: None,
             }
         })
     }
@@ -402,7 +411,7 @@ impl<'a> Planning<'a, '_> {
         self.licenses.take(&self.kinds.get(number).licenses, until);
         self.ground.take(shares);
         self.releases.add(until, shares);
-        self.promises.charge(&self.ground.sites, shares, None, until);
+        self.promises.charge(&self.ground.sites, shares, until);
         self.cycle.starts.push(Start {
             run: run.0,
             array: run.1,
@@ -507,11 +516,13 @@ impl<'a> Planning<'a, '_> {
         if !kind.licenses.is_empty() {
             self.ground.count_steps(self.licenses.fill(self.cluster, self.now));
         }
-        let (releases, licenses) = (&mut self.releases, &self.licenses);
+        let not_before = kind.not_before(seconds.unwrap_or(FOR_EVER));
+        let (releases, promises, licenses) = (&mut self.releases, &mut self.promises, &self.licenses);
         let mut earliest = |wanted: &Wanted<'_>| {
-            releases.earliest(self.cluster, &self.ground, self.now, &self.promises, licenses, wanted)
+            releases.earliest(self.cluster, &self.ground, self.now, promises, licenses, wanted)
         };
-        let wanted = Wanted { demand, licenses: &kind.licenses, order: &kind.order, seconds, from: None };
+        let order = &kind.order;
+        let wanted = Wanted { demand, licenses: &kind.licenses, order, seconds, from: None, not_before };
         let mut found = earliest(&wanted);
         if demand.switches_max.is_some() && !demand.is_of_one_node() {
             let demand = Demand { switches_max: None, ..demand.clone() };
@@ -524,11 +535,12 @@ impl<'a> Planning<'a, '_> {
             };
         }
         let Some(found) = found else { return };
-        self.promises.keep(&self.ground.sites, &found);
         self.licenses.keep(&kind.licenses, found.start, found.end);
-        let names = found.shares.iter().map(|share| &self.ground.sites[share.site].node.definition.name);
+        let names = found.parts.iter().map(|part| &self.ground.sites[part.site].node.definition.name);
         let start = found.start;
         self.cycle.reservations.push(PlannedStart { job: job.id, start, nodes: names.cloned().collect() });
+        self.promises.keep(found);
+        self.kinds.get_mut(number).note_promise(seconds, start);
     }
 
     fn give_reason(&mut self, job: &'a Job, reason: Reason, detail: &str) {

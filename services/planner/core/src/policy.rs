@@ -26,6 +26,8 @@ pub enum Order {
     /// The shortest expected run first: what the user's earlier runs took ([`Cluster::expected_seconds`]), at most the
     /// time limit. It orders only: what is promised is kept by limits.
     Expected,
+    /// The shortest time limit first.
+    Limit,
 }
 
 /// What a cycle decides by, apart from the cluster and the instant.

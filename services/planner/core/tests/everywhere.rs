@@ -108,7 +108,7 @@ fn decided(protected: u32, registering: &[NodeDefinition]) -> String {
 
 fn all_decided(registering: &[NodeDefinition]) -> String {
     let line = |protected: &u32| format!("{protected} protected: {}\n", decided(*protected, registering));
-    [1, 8].iter().map(line).collect()
+    [1, 8, 64].iter().map(line).collect()
 }
 
 #[test]
