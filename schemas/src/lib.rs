@@ -3,7 +3,7 @@
 //! - [`units`]: the small types that everything is measured and named in.
 //! - [`envelope`]: the event envelope, commits, drafts, actors.
 //! - [`events`]: one file per event type; [`events::Body`] is their closed list.
-//! - [`job`], [`node`], [`run`]: the vocabulary that events and answers share.
+//! - [`job`], [`node`], [`run`], [`reservation`]: the vocabulary that events and answers share.
 //! - [`api`]: request and answer types of the HTTP interface.
 //! - [`orders`]: what dispatch tells an agent.
 //! - [`grammar`]: Slurm's notations (host lists, durations, memory, TRES, job ids, array tasks).
@@ -24,6 +24,7 @@ pub mod job;
 pub mod json_schema;
 pub mod node;
 pub mod orders;
+pub mod reservation;
 pub mod run;
 pub mod topology;
 pub mod units;

@@ -35,6 +35,8 @@ pub enum ErrorCode {
     InvalidNodeName,
     /// 400
     InvalidNodeState,
+    /// No such reservation, or one that cannot be. 400
+    InvalidReservation,
     /// No node could ever give what is asked. 400
     UnavailableConfiguration,
     /// 400
@@ -75,6 +77,7 @@ impl ErrorCode {
             | InvalidTimeLimit
             | InvalidNodeName
             | InvalidNodeState
+            | InvalidReservation
             | UnavailableConfiguration
             | NodeCountInvalid => 400,
             PermissionDenied => 403,

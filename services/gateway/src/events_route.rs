@@ -78,6 +78,9 @@ impl Wanted {
                     || data.reservations.iter().any(|planned| one(planned.job))
             }
             Body::ClusterConfigured(_)
+            | Body::ReservationCreated(_)
+            | Body::ReservationUpdated(_)
+            | Body::ReservationDeleted(_)
             | Body::NodeRegistered(_)
             | Body::NodeUpdated(_)
             | Body::NodeLeaseLost(_)

@@ -23,8 +23,21 @@ pub struct ReadyKind {
     pub array: Option<JobId>,
     /// What is needed.
     pub request: Arc<ResourceRequest>,
+    /// Of one that asks for reservations: which, and for whom.
+    pub claim: Option<Claim>,
     /// The reason's figures.
     pub reason_detail: Arc<str>,
+}
+
+/// A wish for reservations, with what decides whether they may be used.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Claim {
+    /// Their names, joined by commas.
+    pub names: Arc<str>,
+    /// The user id.
+    pub uid: u32,
+    /// The account.
+    pub account: Arc<str>,
 }
 
 impl ReadyKind {
@@ -40,6 +53,11 @@ impl ReadyKind {
             reason: job.reason,
             array: job.tasks_waiting.is_some().then_some(job.id),
             request: job.request.clone(),
+            claim: job.reservation.clone().map(|names| Claim {
+                names,
+                uid: job.spec.user.uid,
+                account: job.account.clone(),
+            }),
             reason_detail: job.reason_detail.clone(),
         }
     }

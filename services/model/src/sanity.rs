@@ -25,6 +25,7 @@ impl Cluster {
         self.check_runs(&mut found);
         self.check_jobs(&mut found);
         self.check_arrays(&mut found);
+        self.check_reservations(&mut found);
         self.check_indexes(&mut found);
         found.extend(self.usual_requests.check().map(Violation));
         if found.is_empty() { Ok(()) } else { Err(found) }
@@ -121,6 +122,22 @@ impl Cluster {
         }
     }
 
+    /// A reservation is known by its name, has a length, sorted nodes, and is noted as used exactly where it is.
+    fn check_reservations(&self, found: &mut Vec<Violation>) {
+        for (name, reservation) in &self.reservations {
+            let definition = &reservation.definition;
+            if definition.name != **name || definition.start >= definition.end {
+                found.push(Violation(format!("reservation {name} has another name or no length")));
+            }
+            if !definition.nodes.is_sorted() {
+                found.push(Violation(format!("the nodes of reservation {name} are not sorted")));
+            }
+            if self.reservation_jobs.contains_key(name) == reservation.unused_since.is_some() {
+                found.push(Violation(format!("reservation {name} does not know whether it is used")));
+            }
+        }
+    }
+
     /// The indexes are those that the records call for.
     fn check_indexes(&self, found: &mut Vec<Violation>) {
         let mut fresh = self.clone();
@@ -134,6 +151,7 @@ impl Cluster {
             ("active names", fresh.active_names == self.active_names),
             ("singletons", fresh.singletons == self.singletons),
             ("hopeless", fresh.hopeless == self.hopeless),
+            ("reserved", fresh.reservation_jobs == self.reservation_jobs),
             ("blocked", fresh.blocked == self.blocked),
             ("requests of", fresh.requests == self.requests),
         ];

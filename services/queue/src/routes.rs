@@ -15,14 +15,15 @@ use daybook_model::{Cluster, Job};
 use daybook_plan::{Policy, explain};
 use daybook_schemas::JobId;
 use daybook_schemas::api::{
-    ApiError, ErrorCode, Explanation, JobQuery, JobView, JobWaitAnswer, NodeView, PartitionView, Statistics,
+    ApiError, ErrorCode, Explanation, JobQuery, JobView, JobWaitAnswer, NodeView, PartitionView, ReservationView,
+    Statistics,
 };
 use daybook_schemas::events::ClusterConfigured;
 use serde::Deserialize;
 
 use crate::statistics::Began;
 use crate::table::job_table;
-use crate::views::{job_view, node_view, partition_view};
+use crate::views::{job_view, node_view, partition_view, reservation_view};
 
 /// The longest that a question waits for the projection to catch up.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -63,6 +64,7 @@ pub fn router(queue: Queue) -> Router {
         .route("/v1/statistics", get(statistics))
         .route("/v1/nodes", get(nodes))
         .route("/v1/partitions", get(partitions))
+        .route("/v1/reservations", get(reservations))
         .route("/v1/cluster", get(cluster))
         .with_state(queue)
 }
@@ -226,13 +228,21 @@ async fn nodes(State(queue): State<Queue>) -> Answer<Vec<NodeView>> {
     let cluster = queue.current().await?;
     let mut nodes: Vec<_> = cluster.nodes().values().collect();
     nodes.sort_by_key(|node| node.order);
-    Ok(Json(nodes.into_iter().map(|node| node_view(&cluster, node)).collect()))
+    let now = queue.clock.now().max(cluster.time());
+    Ok(Json(nodes.into_iter().map(|node| node_view(&cluster, node, now)).collect()))
 }
 
 async fn partitions(State(queue): State<Queue>) -> Answer<Vec<PartitionView>> {
     let cluster = queue.current().await?;
     let partitions = cluster.configured().map_or(&[][..], |configured| &configured.partitions);
     Ok(Json(partitions.iter().map(|partition| partition_view(&cluster, partition)).collect()))
+}
+
+async fn reservations(State(queue): State<Queue>) -> Answer<Vec<ReservationView>> {
+    let cluster = queue.current().await?;
+    let now = queue.clock.now().max(cluster.time());
+    let all = cluster.reservations().values();
+    Ok(Json(all.filter_map(|found| reservation_view(&cluster, found, now)).collect()))
 }
 
 async fn cluster(State(queue): State<Queue>) -> Answer<ClusterConfigured> {

@@ -336,6 +336,7 @@ fn spec(name: &str, uid: u32) -> JobSpec {
         nice: 0,
         requeue: true,
         array: None,
+        reservation: None,
         script: BlobHash::of(b"#!/bin/sh\n"),
         script_bytes: 10,
         command: None,

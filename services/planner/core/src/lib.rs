@@ -8,6 +8,8 @@
 //!   what is behind them starts only where it does not delay those. K = 1 is EASY backfill, K = all is conservative,
 //!   and without backfill a blocked job blocks its partition. What is kept for later is kept by count: which CPU of a
 //!   node and which GPU of a type it will be is decided when it starts.
+//! - **Reservations** keep whole nodes: what does not use one starts there only if it ends before, and what uses one starts
+//!   within it.
 //! - **Bounds** are counts ([`Policy`]); the first that was met is in the record.
 //!
 //! [`explain`]`(&cluster, now, &policy, job)` says why one job waits, with figures; it walks the queue as [`plan`] does.
@@ -27,6 +29,7 @@ pub mod priority;
 mod promises;
 mod queue;
 mod releases;
+mod reservations;
 
 pub use cycle::{Cycle, Start};
 pub use explain::{NAMED_MAX, explain};

@@ -11,6 +11,7 @@ use daybook_schemas::orders::RunWish;
 
 use crate::ground::Ground;
 use crate::promises::Promises;
+use crate::reservations::{Access, Reservations};
 
 /// What a run gives back, all at once.
 #[derive(Debug)]
@@ -57,6 +58,9 @@ pub(crate) struct Wanted<'a> {
     pub(crate) seconds: Option<i64>,
     /// Of a demand of several nodes: the first instant that counts, which is after now. `None`: any after now.
     pub(crate) from: Option<UtcMicros>,
+    /// What keeps nodes from it, and in which of them it is tried.
+    pub(crate) reservations: &'a Reservations<'a>,
+    pub(crate) access: Access,
 }
 
 /// An earliest start.
@@ -97,8 +101,8 @@ impl<'a> Releases<'a> {
 
     /// The earliest start after `now` that limits and earlier promises allow; `None` where no limit leads to one.
     ///
-    /// More becomes free as time goes, so only where something comes back (or a promise ends) can a start become
-    /// possible: a demand of one node is tried on just those nodes, one of several as soon as enough nodes could give
+    /// More becomes free as time goes, so only where something comes back (or a promise or a reservation ends) can a start
+    /// become possible: a demand of one node is tried on just those nodes, one of several as soon as enough nodes could give
     /// their part.
     pub(crate) fn earliest(
         &mut self,
@@ -113,12 +117,14 @@ impl<'a> Releases<'a> {
         let mut able = (!wanted.demand.is_of_one_node()).then(|| Able::new(&future, wanted));
         let mut releases = self.all.iter().peekable();
         let mut ends = promises.ends().iter().skip_while(|(end, _)| *end <= now).peekable();
+        let mut opens = wanted.reservations.opens().iter().peekable();
         let mut touched: Vec<usize> = Vec::new();
         let mut from = wanted.from;
         loop {
             let next_release = releases.peek().map(|release| release.at);
             let next_end = ends.peek().map(|(end, _)| *end);
-            let instant = [next_release, next_end, from].into_iter().flatten().min()?;
+            let next_open = opens.peek().map(|(end, _)| *end);
+            let instant = [next_release, next_end, next_open, from].into_iter().flatten().min()?;
             let begins = from == Some(instant);
             from = from.filter(|_| !begins);
             touched.clear();
@@ -126,6 +132,9 @@ impl<'a> Releases<'a> {
                 touched.extend(release.shares(ground).iter().filter_map(|share| future.give(share)));
             }
             while let Some((_, site)) = ends.next_if(|(end, _)| *end == instant) {
+                touched.extend(future.is_wanted(*site).then_some(*site));
+            }
+            while let Some((_, site)) = opens.next_if(|(end, _)| *end == instant) {
                 touched.extend(future.is_wanted(*site).then_some(*site));
             }
             if touched.is_empty() && !begins {
@@ -187,9 +196,16 @@ impl<'g, 'a> Future<'g, 'a> {
         wanted: &Wanted<'_>,
         order: &[usize],
     ) -> Option<Found> {
-        let end = wanted.seconds.map(|seconds| start.plus_seconds(seconds));
+        let Wanted { reservations, access, .. } = *wanted;
+        if !reservations.may_begin(access, start) {
+            return None;
+        }
+        let end = reservations.until(access, wanted.seconds.map(|seconds| start.plus_seconds(seconds)));
         let left = |site: usize| {
             self.ground.count_steps(1);
+            if reservations.closing(access, site, start, end).is_some() {
+                return None;
+            }
             let free = Cow::Borrowed(self.free(site)?);
             Some(promises.without(&self.ground.sites[site], site, free, Some(start), end))
         };

@@ -126,6 +126,31 @@ fn block_line(block: &Block, explanation: &Explanation, instants: &Instants) -> 
                 counted(*running, "task")
             )
         }
+        Block::ReservationWanted { name, start: None, .. } => {
+            format!("The reservation {name} that it asks for is over; it is held as soon as that is recorded.")
+        }
+        Block::ReservationWanted { name, permitted: false, .. } => {
+            format!("It asks for the reservation {name}, which is not for its user and account.")
+        }
+        Block::ReservationWanted { name, start: Some(start), .. } => {
+            let ahead = start.seconds() - explanation.now.seconds();
+            match ahead > 0 {
+                true => format!(
+                    "It asks for the reservation {name}, which begins at {}, in {}.",
+                    instants.text(*start),
+                    span(ahead)
+                ),
+                false => format!("It asks for the reservation {name}, whose nodes are too few or too small for it."),
+            }
+        }
+        Block::KeptByReservation { name, start, end, maintenance } => {
+            let what = if *maintenance { "for maintenance" } else { "for others" };
+            format!(
+                "It would start now, but for the reservation {name}: it keeps the nodes {what} from {} to {}.",
+                instants.text(*start),
+                instants.text(*end)
+            )
+        }
         Block::NodesNotUp { nodes, count } => nodes_not_up(nodes, *count),
         Block::Impossible { message } => {
             format!("No choice of the partition's nodes could ever give what it asks for: {message}.")

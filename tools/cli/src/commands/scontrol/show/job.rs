@@ -284,6 +284,9 @@ fn request(record: &mut Record, job: &JobView, defaults: &Defaults) {
     let cpus = request.cpus_per_task.saturating_mul(request.tasks_per_node.unwrap_or(1).max(1));
     record.line(format!("MinCPUsNode={cpus} {memory} MinTmpDiskNode=0"));
     record.line(format!("Features={} DelayBoot=00:00:00", or_null(&request.features.join("&"))));
+    if let Some(names) = &job.reservation {
+        record.line(format!("Reservation={names}"));
+    }
     record.line(format!(
         "OverSubscribe={} Contiguous={} Licenses=(null) Network=(null)",
         if request.exclusive { "NO" } else { "OK" },
