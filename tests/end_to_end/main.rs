@@ -4,6 +4,7 @@ mod arrays;
 mod crash;
 mod lifecycle;
 mod refusals;
+mod reservations;
 mod restart;
 mod storage;
 mod why;

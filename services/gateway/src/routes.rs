@@ -13,7 +13,8 @@ use daybook_log::follow::Live;
 use daybook_model::Cluster;
 use daybook_schemas::api::{
     ApiError, BODY_BYTES_MAX, CancelRequest, Changed, ErrorCode, JobAction, JobSubmission, JobUpdateRequest,
-    NodeUpdateRequest, Ping, ReservationAnswer, ReservationDeletion, ReservationRequest, SubmitAnswer, openapi,
+    NodeUpdateRequest, Ping, ReservationAnswer, ReservationDeletion, ReservationRequest, SubmitAnswer,
+    openapi,
 };
 use daybook_schemas::{BlobHash, Stream};
 

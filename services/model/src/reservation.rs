@@ -87,7 +87,11 @@ impl Reservation {
             return None;
         }
         let window = self.window(now)?;
-        [Some(window.start), Some(window.end), self.purge_at()].into_iter().flatten().filter(|at| *at > now).min()
+        [Some(window.start), Some(window.end), self.purge_at()]
+            .into_iter()
+            .flatten()
+            .filter(|at| *at > now)
+            .min()
     }
 
     /// Whether a job may run in it.
@@ -153,7 +157,11 @@ impl Cluster {
     }
 
     /// The reservation that is in force on a node at `now`: one for maintenance before others.
-    pub fn reservation_on(&self, node: &daybook_schemas::NodeName, now: UtcMicros) -> Option<&Arc<Reservation>> {
+    pub fn reservation_on(
+        &self,
+        node: &daybook_schemas::NodeName,
+        now: UtcMicros,
+    ) -> Option<&Arc<Reservation>> {
         let is_there = |reservation: &&Arc<Reservation>| {
             reservation.definition.nodes.binary_search(node).is_ok() && reservation.is_active(now)
         };

@@ -15,8 +15,8 @@ use daybook_model::{Cluster, Job};
 use daybook_plan::{Policy, explain};
 use daybook_schemas::JobId;
 use daybook_schemas::api::{
-    ApiError, ErrorCode, Explanation, JobQuery, JobView, JobWaitAnswer, NodeView, PartitionView, ReservationView,
-    Statistics,
+    ApiError, ErrorCode, Explanation, JobQuery, JobView, JobWaitAnswer, NodeView, PartitionView,
+    ReservationView, Statistics,
 };
 use daybook_schemas::events::ClusterConfigured;
 use serde::Deserialize;

@@ -1,11 +1,11 @@
 use std::collections::BTreeSet;
 
 use daybook_model::{Cluster, Job};
-use daybook_schemas::reservation::named;
 use daybook_schemas::Body;
 use daybook_schemas::api::{ApiError, CancelRequest, ErrorCode, JobFilter, JobSelector, Peer, TargetOutcome};
 use daybook_schemas::events::{JobCancelRequested, JobTarget};
 use daybook_schemas::job::JobState;
+use daybook_schemas::reservation::named;
 
 use super::{Decided, Decision, invalid_job, selected};
 use crate::authority::{Authority, denied};
@@ -118,7 +118,8 @@ fn fits(job: &Job, filter: &JobFilter, cluster: &Cluster) -> bool {
 /// Whether it runs in one of the reservations, or asks for one.
 fn is_of(job: &Job, filter: &JobFilter, cluster: &Cluster) -> bool {
     let shown = cluster.shown_reservation(job);
-    shown.is_some_and(|names| named(names).any(|name| filter.reservations.iter().any(|wanted| wanted == name)))
+    shown
+        .is_some_and(|names| named(names).any(|name| filter.reservations.iter().any(|wanted| wanted == name)))
 }
 
 fn runs_on(cluster: &Cluster, job: &Job, nodes: &[String]) -> bool {

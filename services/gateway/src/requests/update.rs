@@ -1,6 +1,6 @@
 use daybook_model::{Cluster, Job};
-use daybook_schemas::api::{ApiError, ErrorCode, JobSelector, JobUpdateRequest, Peer, TargetOutcome};
 use daybook_schemas::UtcMicros;
+use daybook_schemas::api::{ApiError, ErrorCode, JobSelector, JobUpdateRequest, Peer, TargetOutcome};
 use daybook_schemas::job::{JobState, TimeLimit};
 
 use super::reservation::check_named;
@@ -35,8 +35,7 @@ impl Update {
             self.check_reservation(cluster, job, now)?;
         }
         let target = JobSelector { job: change.job, tasks: None };
-        let decided =
-            Decided { targets: vec![TargetOutcome { target, error: None }], ..Decided::default() };
+        let decided = Decided { targets: vec![TargetOutcome { target, error: None }], ..Decided::default() };
         Ok((decided, vec![change.clone().into()]))
     }
 

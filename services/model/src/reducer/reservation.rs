@@ -31,7 +31,10 @@ fn bound_runs(cluster: &mut Cluster, name: &Arc<str>, definition: &ReservationDe
     for job in jobs_of(cluster, name) {
         let run = cluster.jobs.get(&job).and_then(|job| job.run);
         let Some(run) = run.filter(|run| {
-            cluster.runs.get(run).is_some_and(|run| run.reservation.as_ref() == Some(name) && run.end.is_none())
+            cluster
+                .runs
+                .get(run)
+                .is_some_and(|run| run.reservation.as_ref() == Some(name) && run.end.is_none())
         }) else {
             continue;
         };
@@ -65,7 +68,9 @@ pub(super) fn deleted(cluster: &mut Cluster, name: &str) {
 }
 
 fn has_another(cluster: &Cluster, job: &Job) -> bool {
-    job.reservation.as_deref().is_some_and(|names| named(names).any(|name| cluster.reservations.contains_key(name)))
+    job.reservation
+        .as_deref()
+        .is_some_and(|names| named(names).any(|name| cluster.reservations.contains_key(name)))
 }
 
 /// Slurm's rule: without its reservation a job does not start before somebody has said that it may.

@@ -28,9 +28,8 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
         cluster.change_node(&share.node, |node| take(node, data.run, share));
     }
     let reservation = data.reservation.as_deref();
-    let ends_by = reservation.and_then(|name| {
-        super::reservation::end_of_runs(&cluster.reservations.get(name)?.definition)
-    });
+    let ends_by = reservation
+        .and_then(|name| super::reservation::end_of_runs(&cluster.reservations.get(name)?.definition));
     let run = Run {
         reservation: reservation.map(Arc::from),
         ends_by,

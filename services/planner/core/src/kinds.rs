@@ -81,7 +81,12 @@ pub(crate) struct Kinds<'a> {
 impl<'a> Kinds<'a> {
     /// The number of a job's kind; `make` makes one that is met for the first time. Equal requests are of one kind as
     /// long as all or none of them still wait for few switches, and they are tried in the same reservation.
-    pub(crate) fn number(&mut self, job: &'a Job, variant: Variant, make: impl FnOnce() -> Kind<'a>) -> usize {
+    pub(crate) fn number(
+        &mut self,
+        job: &'a Job,
+        variant: Variant,
+        make: impl FnOnce() -> Kind<'a>,
+    ) -> usize {
         let (partition, request) = (Arc::as_ptr(&job.partition), Arc::as_ptr(&job.request));
         if let Some((of_partition, of_request, of_variant, number)) = self.last
             && std::ptr::addr_eq(of_partition, partition)

@@ -94,7 +94,11 @@ fn invalid_time() -> ApiError {
     ApiError::new(ErrorCode::InvalidRequest, "Invalid time specified")
 }
 
-fn create(cluster: &Cluster, wish: &ReservationWish, now: UtcMicros) -> Result<ReservationDefinition, ApiError> {
+fn create(
+    cluster: &Cluster,
+    wish: &ReservationWish,
+    now: UtcMicros,
+) -> Result<ReservationDefinition, ApiError> {
     if cluster.reservations().len() >= COUNT_MAX {
         return Err(ApiError::new(ErrorCode::InvalidReservation, "Requested reservation is invalid")
             .detail(format!("there are {COUNT_MAX} reservations already")));
@@ -117,7 +121,11 @@ fn create(cluster: &Cluster, wish: &ReservationWish, now: UtcMicros) -> Result<R
     Ok(made)
 }
 
-fn update(cluster: &Cluster, wish: &ReservationWish, now: UtcMicros) -> Result<ReservationDefinition, ApiError> {
+fn update(
+    cluster: &Cluster,
+    wish: &ReservationWish,
+    now: UtcMicros,
+) -> Result<ReservationDefinition, ApiError> {
     let invalid = || ApiError::new(ErrorCode::InvalidReservation, "Requested reservation is invalid");
     let before = present(cluster, wish.name.as_deref().unwrap_or_default(), now).ok_or_else(invalid)?;
     let mut made = (*before.definition).clone();
@@ -162,9 +170,7 @@ fn update(cluster: &Cluster, wish: &ReservationWish, now: UtcMicros) -> Result<R
 
 fn delete(cluster: &Cluster, name: &str, now: UtcMicros) -> Result<(), ApiError> {
     let found = present(cluster, name, now);
-    found.ok_or_else(|| {
-        ApiError::new(ErrorCode::InvalidReservation, "Requested reservation is invalid")
-    })?;
+    found.ok_or_else(|| ApiError::new(ErrorCode::InvalidReservation, "Requested reservation is invalid"))?;
     if let Some(jobs) = cluster.reservation_jobs(name) {
         return Err(in_use(format!("{} unfinished jobs name it or run in it", jobs.len())));
     }
@@ -183,16 +189,19 @@ fn check_still_admitted(
 ) -> Result<(), ApiError> {
     let after = Reservation { definition: std::sync::Arc::new(made.clone()), ..before.clone() };
     let jobs = cluster.reservation_jobs(&made.name).into_iter().flatten();
-    let shut_out = jobs
-        .filter_map(|id| cluster.jobs().get(id))
-        .find(|job| before.admits(job) && !after.admits(job));
+    let shut_out =
+        jobs.filter_map(|id| cluster.jobs().get(id)).find(|job| before.admits(job) && !after.admits(job));
     match shut_out {
         Some(job) => Err(in_use(format!("job {} could no longer use it", job.id))),
         None => Ok(()),
     }
 }
 
-fn set_time(made: &mut ReservationDefinition, wish: &ReservationWish, now: UtcMicros) -> Result<(), ApiError> {
+fn set_time(
+    made: &mut ReservationDefinition,
+    wish: &ReservationWish,
+    now: UtcMicros,
+) -> Result<(), ApiError> {
     let length = |Seconds(seconds): Seconds| i64::try_from(seconds).unwrap_or(YEAR_SECONDS).min(YEAR_SECONDS);
     if wish.start.is_some() && made.start < now.plus_seconds(-DELAY_SECONDS_MAX) {
         return Err(invalid_time().detail("it would begin in the past"));
@@ -262,7 +271,8 @@ fn set_people(made: &mut ReservationDefinition, wish: &ReservationWish) -> Resul
 }
 
 fn user_of(name: &str) -> Result<ReservationUser, ApiError> {
-    let invalid = || ApiError::new(ErrorCode::InvalidRequest, "Invalid user id").detail(format!("user {name}"));
+    let invalid =
+        || ApiError::new(ErrorCode::InvalidRequest, "Invalid user id").detail(format!("user {name}"));
     let by_name = User::from_name(name).ok().flatten();
     let by_number = || User::from_uid(Uid::from_raw(name.parse().ok()?)).ok().flatten();
     let user = by_name.or_else(by_number).ok_or_else(invalid)?;
@@ -284,16 +294,22 @@ fn check(made: &ReservationDefinition, now: UtcMicros) -> Result<(), ApiError> {
     if let Some(repeat) = made.flags.repeat
         && made.seconds() > repeat.seconds_least()
     {
-        return Err(invalid_time().detail(format!("it is longer than the time up to the next ({})", repeat.word())));
+        return Err(
+            invalid_time().detail(format!("it is longer than the time up to the next ({})", repeat.word()))
+        );
     }
     if made.flags.begins_in.is_some() && (made.flags.repeat.is_some() || made.start <= now) {
-        return Err(invalid_time().detail("TIME_FLOAT needs a start that lies ahead, and goes with no repetition"));
+        return Err(
+            invalid_time().detail("TIME_FLOAT needs a start that lies ahead, and goes with no repetition")
+        );
     }
     Ok(())
 }
 
 fn checked_name(cluster: &Cluster, name: &str, now: UtcMicros) -> Result<String, ApiError> {
-    let is_plain = name.chars().all(|letter| !letter.is_whitespace() && !letter.is_control() && !",=\"'".contains(letter));
+    let is_plain = name
+        .chars()
+        .all(|letter| !letter.is_whitespace() && !letter.is_control() && !",=\"'".contains(letter));
     if !is_plain || name.len() > NAME_BYTES_MAX {
         return Err(ApiError::new(ErrorCode::InvalidReservation, "Requested reservation is invalid")
             .detail("a name has at most 256 bytes, and no blank, comma, equals sign or quote"));

@@ -89,8 +89,7 @@ impl<'a> Planning<'a, '_> {
         if let Some(watch) = self.watch.as_mut().filter(|watch| watch.job == job.id) {
             let reservations = &self.reservations;
             let name = reservations.name(keeper).to_string();
-            watch.kept_by =
-                Some((name, reservations.window(keeper), reservations.is_maintenance(keeper)));
+            watch.kept_by = Some((name, reservations.window(keeper), reservations.is_maintenance(keeper)));
         }
     }
 

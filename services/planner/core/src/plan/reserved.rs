@@ -55,14 +55,14 @@ impl<'a> Planning<'a, '_> {
             return keeper;
         }
         let until = self.reservations.until(kind.access, self.end_of(seconds));
-        let free = |site: usize| -> Option<Cow<'_, _>> { self.ground.free_until(site, until, &self.promises) };
+        let free =
+            |site: usize| -> Option<Cow<'_, _>> { self.ground.free_until(site, until, &self.promises) };
         let shares = kind
             .demand
             .as_ref()
             .and_then(|demand| place(demand, self.ground.terrain(), &kind.order, &free))
             .unwrap_or_default();
-        let closing =
-            |share: &Share| self.reservations.closing(kind.access, share.site, self.now, until);
+        let closing = |share: &Share| self.reservations.closing(kind.access, share.site, self.now, until);
         let keeper =
             shares.iter().filter_map(closing).max_by_key(|number| self.reservations.is_maintenance(*number));
         self.kinds.get_mut(number).keeper = Some((known, keeper));

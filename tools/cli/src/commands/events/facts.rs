@@ -4,11 +4,12 @@ use daybook_schemas::events::{
     ClusterConfigured, JobCancelRequested, JobFinished, JobHeld, JobReleased, JobRequeued, JobSubmitted,
     JobTarget, JobUpdated, LogDurabilityDeclared, LogSync, LogVersionBarrier, NodeLeaseLost,
     NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated, PlannerCycle, ReasonChange, ReasonFigures,
-    ReservationCreated, ReservationDeleted, ReservationUpdated, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunStarted,
+    ReservationCreated, ReservationDeleted, ReservationUpdated, RunAllocated, RunEnded, RunLost,
+    RunNodeReleased, RunStarted,
 };
 use daybook_schemas::grammar::duration::format_time_limit;
-use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::grammar::hostlist;
+use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::GpuScope;
 use daybook_schemas::reservation::ReservationDefinition;
 use daybook_schemas::run::RunNode;

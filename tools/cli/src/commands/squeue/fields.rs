@@ -249,7 +249,9 @@ pub const FIELDS: &[Field] = {
         field('T', "State", "STATE", &[State], |r, _, o| text_or(r, State, "", o)),
         field('u', "UserName", "USER", &[User], |r, _, o| text_or(r, User, "", o)),
         field('U', "UserID", "UID", &[Uid], |r, _, o| number(r, Uid, o)),
-        field('v', "Reservation", "RESERVATION", &[Reservation], |r, _, o| text_or(r, Reservation, "(null)", o)),
+        field('v', "Reservation", "RESERVATION", &[Reservation], |r, _, o| {
+            text_or(r, Reservation, "(null)", o)
+        }),
         field('V', "SubmitTime", "SUBMIT_TIME", &[SubmitTime], |r, i, o| instant(r, i, SubmitTime, o)),
         unset(Some('w'), "WCKey", "WCKEY", null),
         unset(Some('W'), "Licenses", "LICENSES", null),

@@ -486,3 +486,27 @@ fn spans_have_two_units_at_most() {
         assert_eq!(super::words::span(seconds), text, "{seconds}");
     }
 }
+
+#[test]
+fn reservations_are_named_with_their_times() {
+    let wanted = |start, permitted| Block::ReservationWanted { name: "course".to_string(), start, permitted };
+    let kept = |maintenance| Block::KeptByReservation {
+        name: "works".to_string(),
+        start: at(600),
+        end: at(4_200),
+        maintenance,
+    };
+    let held = Block::Held { by_administrator: false, after_failed_launch: false };
+    check(
+        &[
+            outside(Reason::Reservation, wanted(Some(at(3_000)), true)),
+            outside(Reason::Reservation, wanted(Some(at(3_000)), false)),
+            outside(Reason::Reservation, wanted(Some(at(-60)), true)),
+            outside(Reason::Reservation, wanted(None, true)),
+            outside(Reason::ReservationDeleted, held),
+            outside(Reason::ReqNodeNotAvail, kept(true)),
+            outside(Reason::ReqNodeNotAvail, kept(false)),
+        ],
+        expect![[""]],
+    );
+}

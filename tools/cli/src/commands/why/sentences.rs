@@ -79,6 +79,9 @@ fn block_line(block: &Block, explanation: &Explanation, instants: &Instants) -> 
         Block::Held { after_failed_launch: true, .. } => format!(
             "It could not be launched, and another try would fail too; when the cause is gone, \"scontrol release {id}\" lets it go."
         ),
+        Block::Held { .. } if explanation.reason == Reason::ReservationDeleted => format!(
+            "The reservation that it asked for is over; \"scontrol release {id}\" lets it go without one."
+        ),
         Block::Held { by_administrator: true, .. } => {
             format!(
                 "An administrator holds it, and only an administrator can release it (scontrol release {id})."
@@ -127,7 +130,9 @@ fn block_line(block: &Block, explanation: &Explanation, instants: &Instants) -> 
             )
         }
         Block::ReservationWanted { name, start: None, .. } => {
-            format!("The reservation {name} that it asks for is over; it is held as soon as that is recorded.")
+            format!(
+                "The reservation {name} that it asks for is over; it is held as soon as that is recorded."
+            )
         }
         Block::ReservationWanted { name, permitted: false, .. } => {
             format!("It asks for the reservation {name}, which is not for its user and account.")
@@ -140,7 +145,9 @@ fn block_line(block: &Block, explanation: &Explanation, instants: &Instants) -> 
                     instants.text(*start),
                     span(ahead)
                 ),
-                false => format!("It asks for the reservation {name}, whose nodes are too few or too small for it."),
+                false => format!(
+                    "It asks for the reservation {name}, whose nodes are too few or too small for it."
+                ),
             }
         }
         Block::KeptByReservation { name, start, end, maintenance } => {

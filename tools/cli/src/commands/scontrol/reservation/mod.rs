@@ -19,7 +19,8 @@ pub fn is_meant(word: &str) -> bool {
 pub fn create(arguments: &[String]) -> u8 {
     let is_partition = |word: &String| {
         let tag = word.split_once('=').map_or(word.as_str(), |(tag, _)| tag).to_ascii_lowercase();
-        tag.len() >= 2 && ("partitionname".starts_with(&tag) || "nodename".starts_with(&tag) && tag.len() >= 3)
+        tag.len() >= 2
+            && ("partitionname".starts_with(&tag) || "nodename".starts_with(&tag) && tag.len() >= 3)
     };
     let entity = arguments.iter().find(|word| is_meant(word) || is_partition(word));
     match entity {

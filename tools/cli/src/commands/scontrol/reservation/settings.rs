@@ -145,7 +145,10 @@ fn set(wish: &mut ReservationWish, key: Key, value: &str, way: Way) -> Result<()
             Some((name, count)) if name.eq_ignore_ascii_case("node") => {
                 wish.node_count = Some(count.parse().map_err(|_| invalid("TRES"))?);
             }
-            _ => return Err("A reservation of other TRES than whole nodes is not supported by daybook yet:".to_string()),
+            _ => {
+                return Err("A reservation of other TRES than whole nodes is not supported by daybook yet:"
+                    .to_string());
+            }
         },
         Key::Features => {
             wish.features = Some(features::parse(value).map_err(|refusal| match refusal {

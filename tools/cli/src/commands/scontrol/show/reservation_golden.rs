@@ -2,9 +2,7 @@
 
 use daybook_schemas::NodeName;
 use daybook_schemas::UtcMicros;
-use daybook_schemas::reservation::{
-    NodeChoice, ReservationDefinition, ReservationFlags, ReservationUser,
-};
+use daybook_schemas::reservation::{NodeChoice, ReservationDefinition, ReservationFlags, ReservationUser};
 use expect_test::expect;
 
 use super::*;
