@@ -86,6 +86,16 @@ impl Wanted {
             | Body::NodeLeaseLost(_)
             | Body::NodeLeaseRegained(_)
             | Body::NodeTimedOut(_)
+            | Body::AccountDefined(_)
+            | Body::AccountRemoved(_)
+            | Body::AssociationDefined(_)
+            | Body::AssociationRemoved(_)
+            | Body::QosDefined(_)
+            | Body::QosRemoved(_)
+            | Body::UserDefined(_)
+            | Body::UserRemoved(_)
+            | Body::WckeyDefined(_)
+            | Body::WckeyRemoved(_)
             | Body::LogDurabilityDeclared(_)
             | Body::LogVersionBarrier(_) => false,
         }

@@ -82,7 +82,18 @@ fn post_event(posting: &mut Posting<'_>, place: Place<'_>) -> Result<(), LedgerE
         }),
         // The physical book has no class for what is kept in a reservation: it is idle until a run has it.
         Body::ReservationCreated(_) | Body::ReservationUpdated(_) | Body::ReservationDeleted(_) => Ok(()),
-        Body::LogVersionBarrier(_) | Body::LogDurabilityDeclared(_) => Ok(()),
+        Body::AccountDefined(_)
+        | Body::AccountRemoved(_)
+        | Body::AssociationDefined(_)
+        | Body::AssociationRemoved(_)
+        | Body::QosDefined(_)
+        | Body::QosRemoved(_)
+        | Body::UserDefined(_)
+        | Body::UserRemoved(_)
+        | Body::WckeyDefined(_)
+        | Body::WckeyRemoved(_)
+        | Body::LogVersionBarrier(_)
+        | Body::LogDurabilityDeclared(_) => Ok(()),
     }
 }
 
