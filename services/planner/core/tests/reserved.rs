@@ -211,7 +211,7 @@ fn check(simulation: &mut Simulation) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_runs_in_a_reservation_that_it_does_not_use(acts in acts(), reservations in 0u32..3) {

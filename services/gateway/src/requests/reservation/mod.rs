@@ -135,7 +135,7 @@ fn update(
     let has_begun = start <= now;
     if let Some(start) = wish.start {
         if has_begun {
-            return Err(invalid_time().detail("it has begun: its start cannot be changed"));
+            return Err(in_use("it has begun: its start cannot be changed".to_string()));
         }
         let length = made.seconds();
         made.start = start;
@@ -145,6 +145,9 @@ fn update(
     let changes_time = wish.start.is_some() || wish.end.is_some() || wish.duration.is_some();
     if changes_time {
         set_time(&mut made, wish, now)?;
+    }
+    if let (Some(start), Some(_)) = (wish.start, made.flags.begins_in) {
+        made.flags.begins_in = Some(ahead(start, now));
     }
     set_flags(&mut made, wish, now);
     set_people(&mut made, wish)?;
@@ -234,14 +237,18 @@ fn set_flags(made: &mut ReservationDefinition, wish: &ReservationWish, now: UtcM
             ReservationFlag::Repeat(repeat) => flags.repeat = flags.repeat.filter(|now| *now != repeat),
             ReservationFlag::Purge(after) => flags.purge_after = change.set.then_some(after),
             ReservationFlag::TimeFloat => {
-                let ahead = made.start.seconds().saturating_sub(now.seconds());
-                flags.begins_in = change.set.then(|| Seconds(u64::try_from(ahead).unwrap_or(0)));
+                flags.begins_in = change.set.then(|| ahead(made.start, now));
             }
             ReservationFlag::PartitionNodes => {
                 made.choice = if change.set { NodeChoice::Partition } else { NodeChoice::Named };
             }
         }
     }
+}
+
+/// How far ahead an instant lies.
+fn ahead(at: UtcMicros, now: UtcMicros) -> Seconds {
+    Seconds(u64::try_from(at.seconds().saturating_sub(now.seconds())).unwrap_or(0))
 }
 
 fn set_people(made: &mut ReservationDefinition, wish: &ReservationWish) -> Result<(), ApiError> {

@@ -71,8 +71,8 @@ pub fn parse(text: &str, removes: bool) -> Result<Vec<FlagChange>, BadFlag> {
             (Word::Refused, _) => return Err(BadFlag::Refused(name)),
             (Word::Purge, None) => ReservationFlag::Purge(Seconds(PURGE_SECONDS)),
             (Word::Purge, Some(value)) => {
-                let limit = duration::parse_time_limit(value).map_err(|_| BadFlag::Unknown)?;
-                ReservationFlag::Purge(Seconds(limit.seconds().ok_or(BadFlag::Unknown)?))
+                let after = duration::parse(value).map_err(|_| BadFlag::Unknown)?;
+                ReservationFlag::Purge(after.ok_or(BadFlag::Unknown)?)
             }
             (_, Some(_)) => return Err(BadFlag::Unknown),
             (Word::Nothing, None) => continue,

@@ -2,7 +2,6 @@
 
 use daybook_schemas::api::{ListChange, NamedNodes, ReservationWish};
 use daybook_schemas::grammar::{duration, hostlist};
-use daybook_schemas::job::TimeLimit;
 use daybook_schemas::{NodeName, Seconds};
 
 use super::flags::{self, BadFlag};
@@ -80,8 +79,9 @@ enum Way {
 }
 
 /// Says what is wrong; nothing is sent.
-fn refuse(text: String) {
+fn refuse<T>(text: String) -> Result<T, ()> {
     say::error("scontrol", text);
+    Err(())
 }
 
 /// Reads all settings; what is wrong is said here.
@@ -93,7 +93,7 @@ pub fn read(arguments: &[String], purpose: Purpose) -> Result<ReservationWish, (
             if super::is_meant(argument) {
                 continue;
             }
-            return Err(refuse(format!("Unknown parameter {argument}.  {}", purpose.nothing_done())));
+            return refuse(format!("Unknown parameter {argument}.  {}", purpose.nothing_done()));
         };
         let (key, way) = match (key.strip_suffix('+'), key.strip_suffix('-')) {
             (Some(key), _) => (key, Way::Add),
@@ -103,18 +103,19 @@ pub fn read(arguments: &[String], purpose: Purpose) -> Result<ReservationWish, (
         let lower = key.to_ascii_lowercase();
         let found = KEYS.iter().find(|(name, least, _)| name.starts_with(&lower) && lower.len() >= *least);
         let Some((name, _, key)) = found else {
-            return Err(refuse(format!("Unknown parameter {argument}.  {}", purpose.nothing_done())));
+            return refuse(format!("Unknown parameter {argument}.  {}", purpose.nothing_done()));
         };
         if *key == Key::Refused {
             let what = format!("{name} of a reservation is not supported by daybook yet.");
-            return Err(refuse(format!("{what}  {}", purpose.nothing_done())));
+            return refuse(format!("{what}  {}", purpose.nothing_done()));
         }
         let is_list = matches!(key, Key::Users | Key::Accounts | Key::Flags);
         if way != Way::Set && !(is_list && purpose == Purpose::Update) {
-            return Err(refuse(format!("Unknown parameter {argument}.  {}", purpose.nothing_done())));
+            return refuse(format!("Unknown parameter {argument}.  {}", purpose.nothing_done()));
         }
-        set(&mut wish, *key, value, way)
-            .map_err(|why| refuse(format!("{why} {argument}.  {}", purpose.nothing_done())))?;
+        if let Err(why) = set(&mut wish, *key, value, way) {
+            return refuse(format!("{why} {argument}.  {}", purpose.nothing_done()));
+        }
     }
     Ok(wish)
 }
@@ -129,11 +130,10 @@ fn set(wish: &mut ReservationWish, key: Key, value: &str, way: Way) -> Result<()
         }
         Key::End => wish.end = Some(times::parse_future(value).map_err(|_| invalid("end time"))?),
         Key::Duration => {
-            let length = duration::parse_time_limit(value).map_err(|_| invalid("duration"))?;
-            wish.duration = Some(match length {
-                TimeLimit::Seconds(seconds) => Seconds(seconds),
-                TimeLimit::Unlimited => Seconds(365 * 86_400),
-            });
+            let length = duration::parse(value).map_err(|_| invalid("duration"))?;
+            // Whole minutes, as Slurm has it.
+            let whole = |Seconds(seconds): Seconds| Seconds(seconds.div_ceil(60) * 60);
+            wish.duration = Some(length.map_or(Seconds(365 * 86_400), whole));
         }
         Key::Nodes if value.eq_ignore_ascii_case("all") => wish.nodes = Some(NamedNodes::All),
         Key::Nodes => {
