@@ -241,6 +241,9 @@ fn check(simulation: &Simulation, cycle: &Cycle, job: &Job) {
         Block::Resources { .. } | Block::Promises { .. } | Block::StrictOrder { .. } => {
             assert!(in_line, "{text}");
         }
+        Block::ReservationWanted { .. } | Block::KeptByReservation { .. } => {
+            panic!("nothing is reserved here: {text}")
+        }
         Block::StartsInFront { .. } => panic!("the queue is settled: {text}"),
     }
     if told.place.is_some() {
