@@ -1,5 +1,6 @@
 //! Ready jobs by what the planner tells them apart by: a cycle walks the kinds of a queue and not its jobs.
 
+use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -72,10 +73,25 @@ pub(crate) struct ReadyKinds {
     records: OrdSet<Placed>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Placed {
     kind: Arc<ReadyKind>,
     key: Option<PendingKey>,
+}
+
+impl Ord for Placed {
+    /// Equal kinds are mostly one copy, and need no look at what they are.
+    fn cmp(&self, other: &Placed) -> Ordering {
+        let kinds =
+            if Arc::ptr_eq(&self.kind, &other.kind) { Ordering::Equal } else { self.kind.cmp(&other.kind) };
+        kinds.then_with(|| self.key.cmp(&other.key))
+    }
+}
+
+impl PartialOrd for Placed {
+    fn partial_cmp(&self, other: &Placed) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl ReadyKinds {

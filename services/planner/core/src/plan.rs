@@ -426,10 +426,7 @@ impl<'a> Planning<'a, '_> {
             nodes: shares.iter().map(|share| self.ground.sites[share.site].run_node(share)).collect(),
             time_limit: job.time_limit,
             partition: job.partition.to_string(),
-            reservation: match access {
-                Access::Outside => None,
-                Access::Inside(number) => Some(self.reservations.name(number).to_string()),
-            },
+            reservation: access.number().map(|number| self.reservations.name(number).to_string()),
         });
     }
 
@@ -456,7 +453,7 @@ impl<'a> Planning<'a, '_> {
             None
         } else if could_ever_start(self.cluster, &job.partition, &job.request).is_ok() {
             let names = self.unavailable(job, number);
-            let is_of_reservation = names.is_empty() && self.kinds.get(number).access != Access::Outside;
+            let is_of_reservation = names.is_empty() && self.kinds.get(number).access != Access::OUTSIDE;
             let names = hostlist::compress(names.iter().map(|name| name.as_str()));
             // Its reservation's nodes are all there, and too few or too small.
             Some(match is_of_reservation {

@@ -10,22 +10,26 @@ use daybook_schemas::reservation::named;
 
 use crate::ground::Ground;
 
-/// In which reservation a job is tried.
+/// In which reservation a job is tried: 0 is outside of all, others are one more than the reservation's number. It is
+/// compared for each job that a cycle looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Access {
-    /// Outside of all.
-    Outside,
-    /// In this one, by its number.
-    Inside(usize),
-}
+pub(crate) struct Access(u32);
 
 impl Access {
+    pub(crate) const OUTSIDE: Access = Access(0);
+
+    fn inside(number: usize) -> Access {
+        Access(u32::try_from(number).unwrap_or(u32::MAX).saturating_add(1))
+    }
+
+    /// The reservation's number; `None`: outside of all.
+    pub(crate) fn number(self) -> Option<usize> {
+        self.0.checked_sub(1).map(|number| number as usize)
+    }
+
     /// The line that jobs stand in: those of a partition that are tried in the same reservation stand in one.
     pub(crate) fn line(self, field: usize) -> usize {
-        match self {
-            Access::Outside => field,
-            Access::Inside(number) => (number + 1) * LINE_STEP + field,
-        }
+        self.0 as usize * LINE_STEP + field
     }
 }
 
@@ -112,17 +116,20 @@ impl<'a> Reservations<'a> {
     /// Where a job is to be tried; an error is why it waits without being tried.
     pub(crate) fn accesses(&self, job: &Job) -> Result<Accesses, Reason> {
         let Some(names) = &job.reservation else {
+            if self.all.is_empty() {
+                return Ok((Vec::new(), Access::OUTSIDE));
+            }
             let magnets = (0..self.all.len()).filter(|number| {
                 self.all[*number].reservation.definition.flags.magnetic && self.is_usable(*number, job)
             });
-            return Ok((magnets.map(Access::Inside).collect(), Access::Outside));
+            return Ok((magnets.map(Access::inside).collect(), Access::OUTSIDE));
         };
         let known: Vec<usize> = named(names).filter_map(|name| self.number(name)).collect();
         if known.is_empty() {
             return Err(Reason::ReservationDeleted);
         }
         let usable = known.into_iter().filter(|number| self.is_usable(*number, job));
-        let mut usable: Vec<Access> = usable.map(Access::Inside).collect();
+        let mut usable: Vec<Access> = usable.map(Access::inside).collect();
         let last = usable.pop().ok_or(Reason::Reservation)?;
         Ok((usable, last))
     }
@@ -141,8 +148,8 @@ impl<'a> Reservations<'a> {
 
     /// Of the nodes in this order those that a job tried so may use.
     pub(crate) fn restrict(&self, access: Access, order: Rc<[usize]>) -> Rc<[usize]> {
-        match access {
-            Access::Inside(number) if !self.all[number].reservation.definition.flags.flex => {
+        match access.number() {
+            Some(number) if !self.all[number].reservation.definition.flags.flex => {
                 let sites = &self.all[number].sites;
                 order.iter().copied().filter(|site| sites.binary_search(site).is_ok()).collect()
             }
@@ -162,7 +169,7 @@ impl<'a> Reservations<'a> {
 
     /// The time that a job tried so cannot leave.
     fn bounds(&self, access: Access) -> Option<Window> {
-        let Access::Inside(number) = access else { return None };
+        let number = access.number()?;
         let held = &self.all[number];
         let flags = &held.reservation.definition.flags;
         (!flags.flex && flags.begins_in.is_none()).then_some(held.window)
@@ -186,7 +193,7 @@ impl<'a> Reservations<'a> {
     /// Slurm's rule for reservations that overlap: one for maintenance gives way to none, one that may overlap only to
     /// those for maintenance.
     fn counts_against(&self, access: Access, other: usize) -> bool {
-        let Access::Inside(own) = access else { return true };
+        let Some(own) = access.number() else { return true };
         let flags = &self.all[own].reservation.definition.flags;
         own != other && !flags.maintenance && (!flags.overlap || self.is_maintenance(other))
     }

@@ -99,10 +99,7 @@ fn what_is_no_script_is_refused_and_nothing_is_sent() {
             "stderr:\nsbatch: error: #PBS lines are not supported by daybook yet: --ignore-pbs submits the script \
              without them\nexit: 1",
         ),
-        (
-            "sbatch refused.sh",
-            "stderr:\nsbatch: error: --container is not supported by daybook yet\nexit: 1",
-        ),
+        ("sbatch refused.sh", "stderr:\nsbatch: error: --container is not supported by daybook yet\nexit: 1"),
         (
             "sbatch large.sh",
             "stderr:\nsbatch: error: the batch script has 10485772 bytes, at most 4194304 are accepted\n\

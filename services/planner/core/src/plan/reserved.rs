@@ -12,7 +12,7 @@ use crate::reservations::Access;
 impl<'a> Planning<'a, '_> {
     /// In which reservation a job waits, if it does so in one that it may use now.
     pub(crate) fn access_of(&self, job: &Job) -> Access {
-        self.reservations.accesses(job).map_or(Access::Outside, |(_, last)| last)
+        self.reservations.accesses(job).map_or(Access::OUTSIDE, |(_, last)| last)
     }
 
     /// Whether one of these kinds may still be tried with such a window.

@@ -111,13 +111,13 @@ fn flag(row: &Row<'_>, column: JobColumn, out: &mut String) {
     out.push(if row.is_true(column) { '1' } else { '0' });
 }
 
-/// `None`, `Resources`; of nodes that are not there also which.
+/// `None`, `Resources`; of nodes that are not there also which, or that they are reserved.
 fn reason(row: &Row<'_>, out: &mut String) {
     let word = row.text(JobColumn::Reason).unwrap_or("None");
     out.push_str(word);
     if let Some(detail) = row.text(JobColumn::ReasonDetail)
         && word == "ReqNodeNotAvail"
-        && detail.starts_with("UnavailableNodes:")
+        && !detail.is_empty()
     {
         out.push_str(", ");
         out.push_str(detail);
