@@ -212,6 +212,7 @@ pub fn golden_spec() -> Result<daybook_schemas::job::JobSpec, String> {
             dependencies: None,
             begin: None,
             hold: false,
+            reservation: None,
             request: ResourceRequest { contiguous: false, switches: None, ..data.spec.request },
             ..data.spec
         }),
