@@ -5,6 +5,7 @@ mod crash;
 mod licenses;
 mod lifecycle;
 mod refusals;
+mod reservations;
 mod restart;
 mod storage;
 mod why;

@@ -10,6 +10,7 @@ mod events;
 mod jobs;
 mod operations;
 mod peer;
+mod reservations;
 mod statistics;
 mod text;
 mod why;
@@ -27,6 +28,10 @@ pub use jobs::{
 };
 pub use operations::{OPERATIONS, Operation, openapi};
 pub use peer::Peer;
+pub use reservations::{
+    FlagChange, ListChange, NamedNodes, ReservationAnswer, ReservationDeletion, ReservationFlag,
+    ReservationRequest, ReservationView, ReservationWish,
+};
 pub use statistics::{BoundCount, CycleFigures, JobCounts, RecordedCycle, Statistics};
 pub use text::Text;
 pub use why::{

@@ -39,7 +39,7 @@ impl Action {
             };
             targets.push(TargetOutcome { target: target.clone(), error });
         }
-        (Decided { job: None, targets, more: false }, bodies)
+        (Decided { targets, ..Decided::default() }, bodies)
     }
 
     fn judge(

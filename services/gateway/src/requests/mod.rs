@@ -3,12 +3,14 @@
 mod cancel;
 mod job_action;
 mod node_update;
+mod reservation;
 mod submission;
 mod update;
 
 pub(crate) use cancel::{Cancel, check_restricted};
 pub(crate) use job_action::{Action, ActionKind};
 pub(crate) use node_update::NodeUpdate;
+pub(crate) use reservation::ReservationChange;
 pub(crate) use submission::{Submission, check_payload};
 pub(crate) use update::Update;
 
@@ -16,7 +18,7 @@ use std::sync::Arc;
 
 use daybook_model::{Cluster, Job};
 use daybook_schemas::api::{ApiError, ErrorCode, JobSelector, Peer, TargetOutcome};
-use daybook_schemas::{Body, JobId};
+use daybook_schemas::{Body, JobId, UtcMicros};
 
 use crate::authority::Authority;
 
@@ -27,6 +29,7 @@ pub(crate) enum Request {
     Action(Action),
     Update(Box<Update>),
     NodeUpdate(NodeUpdate),
+    Reservation(Box<ReservationChange>),
 }
 
 /// What is answered once the events are in the log.
@@ -36,6 +39,8 @@ pub(crate) struct Decided {
     pub(crate) job: Option<JobId>,
     /// Of the others: what became of each target.
     pub(crate) targets: Vec<TargetOutcome>,
+    /// Of a reservation: its name.
+    pub(crate) reservation: Option<String>,
     /// There is more that the request means; it has to be asked again.
     pub(crate) more: bool,
 }
@@ -44,21 +49,29 @@ pub(crate) struct Decided {
 pub(crate) type Decision = Result<(Decided, Vec<Body>), ApiError>;
 
 impl Request {
-    /// Decides against a snapshot. Pure but for the machine's user database. `next_id` is the first free job id.
+    /// Decides against a snapshot, at an instant. Pure but for the machine's user database. `next_id` is the first free job
+    /// id.
     pub(crate) fn decide(
         &self,
         cluster: &Cluster,
         authority: &Authority,
         peer: Peer,
         next_id: JobId,
+        now: UtcMicros,
     ) -> Decision {
         match self {
-            Request::Submission(request) => request.decide(cluster, next_id),
+            Request::Submission(request) => request.decide(cluster, next_id, now),
             Request::Cancel(request) => request.decide(cluster, authority, peer),
             Request::Action(request) => Ok(request.decide(cluster, authority, peer)),
-            Request::Update(request) => request.decide(cluster, authority, peer),
+            Request::Update(request) => request.decide(cluster, authority, peer, now),
             Request::NodeUpdate(request) => request.decide(cluster, authority, peer),
+            Request::Reservation(request) => request.decide(cluster, authority, peer, now),
         }
+    }
+
+    /// Whether it is decided after all others are in the state: what it allows may depend on them.
+    pub(crate) fn is_alone(&self) -> bool {
+        matches!(self, Request::Reservation(_))
     }
 
     /// The targets that the request names, as done: what a repeated request is answered with.
