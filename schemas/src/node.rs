@@ -262,6 +262,9 @@ pub struct ClusterParameters {
     /// `[planner]`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub backfill_by_expected_time: bool,
+    /// `PriorityType=priority/multifactor`; absent: jobs stand in the order of their submission (`priority/basic`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<crate::priority::PriorityParameters>,
 }
 
 impl Default for ClusterParameters {
@@ -284,6 +287,7 @@ impl Default for ClusterParameters {
             switch_wait_max: default_switch_wait(),
             strict_order: false,
             backfill_by_expected_time: false,
+            priority: None,
         }
     }
 }

@@ -10,6 +10,7 @@ mod events;
 mod jobs;
 mod operations;
 mod peer;
+mod priorities;
 mod reservations;
 mod statistics;
 mod text;
@@ -28,6 +29,7 @@ pub use jobs::{
 };
 pub use operations::{OPERATIONS, Operation, openapi};
 pub use peer::Peer;
+pub use priorities::{AssociationShare, JobPriority, LevelFairShare, PrioritiesAnswer, SharesAnswer};
 pub use reservations::{
     FlagChange, ListChange, NamedNodes, ReservationAnswer, ReservationDeletion, ReservationFlag,
     ReservationRequest, ReservationView, ReservationWish,

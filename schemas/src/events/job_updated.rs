@@ -30,6 +30,13 @@ pub struct JobUpdated {
     /// New `nice`, of a waiting job only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nice: Option<i32>,
+    /// A priority set by hand, at least 1, of a waiting job only. It stays until the job is released; its factors change
+    /// nothing any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// The site's own part of the priority, of a waiting job only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site_factor: Option<i32>,
     /// Whether it may start again after it was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requeue: Option<bool>,

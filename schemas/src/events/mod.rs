@@ -23,6 +23,7 @@ mod node_registered;
 mod node_timed_out;
 mod node_updated;
 mod planner_cycle;
+mod priorities_calculated;
 mod qos_defined;
 mod qos_removed;
 mod reservation_created;
@@ -61,6 +62,7 @@ pub use planner_cycle::{
     CycleBound, LicenseFigures, MinuteFigures, NodeFigures, PlannedStart, PlannerCycle, ReasonChange,
     ReasonFigures, ResourceFigures, TaskFigures,
 };
+pub use priorities_calculated::PrioritiesCalculated;
 pub use qos_defined::QosDefined;
 pub use qos_removed::QosRemoved;
 pub use reservation_created::ReservationCreated;
@@ -200,6 +202,9 @@ event_types! {
         "The node takes no more work, or takes it again. Set down, what runs there is told to end.";
     PlannerCycle = "planner.cycle.v1" by "planner",
         "Waiting jobs have the reasons named here; expected starts are replaced by `reservations`.";
+    PrioritiesCalculated = "priorities.calculated.v1" by "planner",
+        "What runs have used up to `at` counts, usage has faded, and fair shares and the priorities of waiting jobs are \
+         calculated anew.";
     QosDefined = "qos.defined.v1" by "gateway",
         "Jobs of this QOS follow these rules and limits from now on; what has been used stays counted.";
     QosRemoved = "qos.removed.v1" by "gateway",

@@ -87,6 +87,7 @@ impl Wanted {
             | Body::UserRemoved(_)
             | Body::WckeyDefined(_)
             | Body::WckeyRemoved(_)
+            | Body::PrioritiesCalculated(_)
             | Body::ClusterConfigured(_)
             | Body::ReservationCreated(_)
             | Body::ReservationUpdated(_)

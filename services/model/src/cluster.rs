@@ -62,11 +62,15 @@ pub struct Cluster {
     pub(crate) totals: crate::totals::Totals,
     /// Who may use the cluster.
     pub(crate) accounts: crate::accounts::Accounts,
+    /// Usage, ranks and what else priorities are made of.
+    pub(crate) priorities: crate::priority::Priorities,
     /// What is known of requests as long as configuration and nodes stay; no part of the state.
     pub(crate) judgements: Arc<crate::judgement::Kept<crate::Judgement>>,
     pub(crate) possible: Arc<crate::judgement::Kept<bool>>,
 
     // Indexes.
+    /// What factors of priorities are parts of, from `configured`.
+    pub(crate) scale: crate::priority::Scale,
     pub(crate) ready: OrdSet<PendingKey>,
     pub(crate) ready_kinds: crate::ready::ReadyKinds,
     pub(crate) delayed: OrdSet<(UtcMicros, JobId)>,

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use daybook_schemas::events::ArrayTaskId;
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::{JobSpec, JobState, Reason, ResourceRequest, TimeLimit};
+use daybook_schemas::priority::PriorityFactors;
 use daybook_schemas::run::ExitStatus;
 use daybook_schemas::{JobId, RunId, Seq, UtcMicros};
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,15 @@ pub struct Job {
     pub time_limit: TimeLimit,
     /// Higher starts first; the hold does not change it.
     pub priority: u32,
+    /// An administrator has set the priority: factors do not change it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub priority_fixed: bool,
+    /// What the priority is made of, as it was when it was calculated; `None`: its place in the order of submission.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority_factors: Option<Box<PriorityFactors>>,
+    /// The site's own part of the priority.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub site_factor: i32,
     /// Subtracted from the priority.
     pub nice: i32,
     /// The log's time of the submission.
@@ -112,6 +122,10 @@ pub struct Job {
     pub requeue_when_ended: Option<bool>,
     /// The last commit that changed this record.
     pub changed: Seq,
+}
+
+fn is_zero(number: &i32) -> bool {
+    *number == 0
 }
 
 fn str_is_empty(text: &Arc<str>) -> bool {

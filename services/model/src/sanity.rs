@@ -173,6 +173,7 @@ impl Cluster {
             ("blocked", fresh.blocked == self.blocked),
             ("requests of", fresh.requests == self.requests),
             ("licences of", fresh.licenses == self.licenses),
+            ("scale of", fresh.scale == self.scale),
         ];
         for (name, _) in same.iter().filter(|(_, same)| !same) {
             found.push(Violation(format!("the index of {name} jobs is not what the records say")));

@@ -15,13 +15,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounts::Accounts;
 use crate::cluster::Cluster;
+use crate::priority::KnownUsage;
 use crate::run_times::RunTimes;
 use crate::totals::Totals;
 use crate::usual::{Frequency, UsualRequest};
 use crate::{ArrayState, Job, Node, Reservation, Run};
 
 /// Goes up whenever the reducer makes another state of the same commits, or the snapshot's form changes.
-pub const REDUCER_VERSION: u32 = 7;
+pub const REDUCER_VERSION: u32 = 8;
 
 /// The longest line of a snapshot that is read, in bytes.
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -45,6 +46,7 @@ enum Line {
     Reservation(Arc<Reservation>),
     RunTimes(KnownRunTimes),
     Usual(KnownRequest),
+    Usage(KnownUsage),
     Account(Arc<Account>),
     User(Arc<AccountUser>),
     Qos(Arc<Qos>),
@@ -85,6 +87,10 @@ struct Scalars {
     totals: Totals,
     /// The numbers that the next association and the next QOS get.
     next_numbers: (u32, u32),
+    priorities_calculated: Option<UtcMicros>,
+    priorities_asked: Option<UtcMicros>,
+    /// The highest priorities among QOS and associations at the last calculation.
+    priorities_max: (u32, u32),
 }
 
 /// Why a snapshot is of no use: it is thrown away, and the log is read instead.
@@ -141,6 +147,9 @@ pub fn write_snapshot(cluster: &Cluster, to: impl Write) -> Result<String, Snaps
         durability: cluster.durability.clone(),
         totals: cluster.totals.clone(),
         next_numbers: cluster.accounts.next_numbers(),
+        priorities_calculated: cluster.priorities.calculated,
+        priorities_asked: cluster.priorities.asked,
+        priorities_max: (cluster.priorities.qos_priority_max, cluster.priorities.association_priority_max),
     })))?;
     cluster.nodes.values().try_for_each(|node| out.line(&Line::Node(node.clone())))?;
     cluster.jobs.values().try_for_each(|job| out.line(&Line::Job(job.clone())))?;
@@ -155,6 +164,7 @@ pub fn write_snapshot(cluster: &Cluster, to: impl Write) -> Result<String, Snaps
     cluster.usual_requests.iter().try_for_each(|(request, frequency)| {
         out.line(&Line::Usual(KnownRequest { request: request.clone(), frequency: *frequency }))
     })?;
+    cluster.priorities.known().try_for_each(|known| out.line(&Line::Usage(known)))?;
     let hash = out.hasher.clone().finish();
     out.line(&Line::Hash(hash.clone()))?;
     out.to.flush()?;
@@ -231,11 +241,16 @@ fn restore(cluster: &mut Cluster, line: Line) {
             cluster.totals = scalars.totals;
             let (association, qos) = scalars.next_numbers;
             cluster.accounts.restore_numbers(association, qos);
+            cluster.priorities.calculated = scalars.priorities_calculated;
+            cluster.priorities.asked = scalars.priorities_asked;
+            (cluster.priorities.qos_priority_max, cluster.priorities.association_priority_max) =
+                scalars.priorities_max;
         }
         Line::Node(node) => drop(cluster.nodes.insert(node.definition.name.clone(), node)),
         Line::Job(job) => restore_job(cluster, job),
         Line::RunTimes(known) => cluster.run_times.insert((known.uid, known.name), known.times),
         Line::Usual(known) => cluster.usual_requests.restore(known.request, known.frequency),
+        Line::Usage(known) => cluster.priorities.restore(known),
         Line::Account(account) => cluster.accounts.define_account(Arc::unwrap_or_clone(account)),
         Line::User(user) => cluster.accounts.define_user(Arc::unwrap_or_clone(user)),
         Line::Qos(qos) => cluster.accounts.define_qos(Arc::unwrap_or_clone(qos)),
@@ -283,6 +298,7 @@ impl Cluster {
         self.blocked.clear();
         self.requests.clear();
         self.derive_licenses();
+        self.measure();
         let jobs: Vec<Arc<Job>> = self.jobs.values().cloned().collect();
         for job in &jobs {
             self.index(job);

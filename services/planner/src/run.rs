@@ -12,11 +12,11 @@ use daybook_log::clock::Clock;
 use daybook_log::follow::{Live, NotReady};
 use daybook_log::{Append, AppendError, LogHandle};
 use daybook_model::Cluster;
-use daybook_schemas::{Draft, Seq, Stream, Subject, UtcMicros};
+use daybook_schemas::{Draft, Event, EventId, Seq, Stream, Subject, UtcMicros};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use daybook_plan::{Cycle, Policy, plan};
+use daybook_plan::{Policy, calculation, plan};
 
 /// How often expected starts alone are worth a commit.
 const EXPECTATIONS_EVERY: Duration = Duration::from_secs(10);
@@ -129,6 +129,9 @@ impl Loop {
         // The log's time is never behind what it has acknowledged; a clock that was set back does not undo it.
         let now = self.clock.now().max(cluster.time());
         let Some(policy) = Policy::of(cluster) else { return Next::Wait(None) };
+        if let Some(events) = calculation(cluster, now) {
+            return self.record(cluster, events).await;
+        }
         let input = cluster.clone();
         let cycle = match tokio::task::spawn_blocking(move || plan(&input, now, &policy)).await {
             Ok(cycle) => cycle,
@@ -137,14 +140,15 @@ impl Loop {
         if cycle.decides()
             || cycle.expects_otherwise(cluster) && self.until_expectations(cluster, now).is_none()
         {
-            return self.record(cluster, &cycle).await;
+            return self.record(cluster, cycle.to_events()).await;
         }
         let expectations =
             cycle.expects_otherwise(cluster).then(|| self.until_expectations(cluster, now)).flatten();
         let begin = cluster.delayed().iter().map(|(begin, _)| *begin).find(|begin| *begin > now);
         let begin = begin.map(|begin| Duration::from_micros(begin.0.abs_diff(now.0)));
         let wake = cycle.wake.map(|wake| Duration::from_micros(wake.0.abs_diff(now.0)));
-        Next::Wait([begin, wake, expectations].into_iter().flatten().min())
+        let due = cluster.priorities_due(now).map(|due| Duration::from_micros(due.0.abs_diff(now.0)));
+        Next::Wait([begin, wake, expectations, due].into_iter().flatten().min())
     }
 
     /// How long until expected starts alone may be recorded again; `None`: they may now.
@@ -154,24 +158,24 @@ impl Loop {
         EXPECTATIONS_EVERY.checked_sub(since).filter(|left| !left.is_zero())
     }
 
-    async fn record(&mut self, cluster: &Cluster, cycle: &Cycle) -> Next {
-        let draft =
-            Draft { subject: Subject::Plan, expect: Some(cluster.plan_seq()), events: cycle.to_events() };
+    async fn record(&mut self, cluster: &Cluster, events: Vec<Event>) -> Next {
+        let first = events.first().map(|event| event.id.clone());
+        let draft = Draft { subject: Subject::Plan, expect: Some(cluster.plan_seq()), events };
         let appended = self.log.append(Append { stream: Stream::State, draft, blobs: Vec::new() }).await;
         let seq = match appended {
             Ok(appended) => appended.seq,
             Err(AppendError::Duplicate { seq, .. }) => seq,
             Err(AppendError::Expectation { actual, .. }) => actual,
-            Err(AppendError::Unknown(why)) => return self.look_up(cycle, &why).await,
+            Err(AppendError::Unknown(why)) => return self.look_up(first, &why).await,
             Err(error) => return self.trouble(&error.to_string()),
         };
         self.settled(cluster, seq)
     }
 
     /// After an unknown outcome the log is asked; nothing is decided before it has answered.
-    async fn look_up(&mut self, cycle: &Cycle, why: &str) -> Next {
-        let id = Cycle::event_id(cycle.input, 0);
+    async fn look_up(&mut self, first: Option<EventId>, why: &str) -> Next {
         self.trouble(why);
+        let Some(id) = first else { return Next::Pause };
         loop {
             match self.log.find(Stream::State, &id).await {
                 Ok(Some(seq)) => {

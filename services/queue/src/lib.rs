@@ -4,6 +4,7 @@
 //! changed here.
 
 mod filter;
+mod priorities;
 mod resources;
 mod routes;
 mod statistics;

@@ -16,7 +16,7 @@ use daybook_plan::{Policy, explain};
 use daybook_schemas::JobId;
 use daybook_schemas::api::{
     ApiError, ErrorCode, Explanation, JobQuery, JobView, JobWaitAnswer, LicenseView, NodeView, PartitionView,
-    ReservationView, Statistics,
+    PrioritiesAnswer, ReservationView, SharesAnswer, Statistics,
 };
 use daybook_schemas::events::ClusterConfigured;
 use serde::Deserialize;
@@ -66,6 +66,8 @@ pub fn router(queue: Queue) -> Router {
         .route("/v1/partitions", get(partitions))
         .route("/v1/licenses", get(licenses))
         .route("/v1/reservations", get(reservations))
+        .route("/v1/priorities", get(priorities))
+        .route("/v1/shares", get(shares))
         .route("/v1/cluster", get(cluster))
         .with_state(queue)
 }
@@ -249,6 +251,19 @@ async fn reservations(State(queue): State<Queue>) -> Answer<Vec<ReservationView>
     let now = queue.clock.now().max(cluster.time());
     let all = cluster.reservations().values();
     Ok(Json(all.filter_map(|found| reservation_view(&cluster, found, now)).collect()))
+}
+
+async fn priorities(State(queue): State<Queue>) -> Answer<PrioritiesAnswer> {
+    let cluster = queue.current().await?;
+    let told = tokio::task::spawn_blocking(move || crate::priorities::priorities(&cluster)).await;
+    told.map(Json).map_err(|error| Refused(ApiError::new(ErrorCode::Internal, error.to_string())))
+}
+
+async fn shares(State(queue): State<Queue>) -> Answer<SharesAnswer> {
+    let cluster = queue.current().await?;
+    let now = queue.clock.now().max(cluster.time());
+    let told = tokio::task::spawn_blocking(move || crate::priorities::shares(&cluster, now)).await;
+    told.map(Json).map_err(|error| Refused(ApiError::new(ErrorCode::Internal, error.to_string())))
 }
 
 async fn cluster(State(queue): State<Queue>) -> Answer<ClusterConfigured> {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use daybook_model::{Cluster, Job, dependency_notation};
+use daybook_model::{Cluster, Counts, Job, dependency_notation, memory_request, node_count};
 use daybook_schemas::api::{JobColumn, JobQuery};
 use daybook_schemas::grammar::license;
 use daybook_schemas::job::{GpuScope, JobState, MemoryRequest};
@@ -14,7 +14,7 @@ use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use crate::filter::matches;
-use crate::resources::{Counts, gpu_notation, memory_request, node_count};
+use crate::resources::gpu_notation;
 use crate::views::{end_or_limit, expand, held_nodes, node_list, run_seconds, std_out};
 
 /// A [`JobTable`](daybook_schemas::api::JobTable) in JSON, as it is at `now`. It is written straight from the model: a

@@ -1,6 +1,6 @@
 //! Whole objects: a job, a node, a partition.
 
-use daybook_model::{Cluster, Job, Node, Reservation, dependency_notation};
+use daybook_model::{Cluster, Counts, Job, Node, Reservation, dependency_notation};
 use daybook_schemas::api::{JobView, LicenseView, NodeView, PartitionView, ReservationView, ResourceCounts};
 use daybook_schemas::grammar::hostlist;
 use daybook_schemas::grammar::output_pattern::{self, PatternValues};
@@ -8,8 +8,6 @@ use daybook_schemas::job::JobState;
 use daybook_schemas::node::{GpuDevice, PartitionDefinition};
 use daybook_schemas::run::RunNode;
 use daybook_schemas::{Mebibytes, UtcMicros};
-
-use crate::resources::Counts;
 
 /// A job record as it is at `now`.
 pub(crate) fn job_view(cluster: &Cluster, job: &Job, now: UtcMicros) -> JobView {
@@ -205,15 +203,8 @@ fn allocated_gpus(node: &Node) -> Vec<GpuDevice> {
 
 /// A partition with its totals.
 pub fn partition_view(cluster: &Cluster, partition: &PartitionDefinition) -> PartitionView {
-    let mut counts = Counts::default();
-    for node in partition.nodes.iter().filter_map(|name| cluster.nodes().get(name)) {
-        counts.nodes += 1;
-        counts.cpus += node.definition.cpus;
-        counts.memory.0 += node.definition.memory.0;
-        for gpu in &node.definition.gpus {
-            *counts.gpus.entry(gpu.gpu_type.clone()).or_default() += 1;
-        }
-    }
+    let nodes = partition.nodes.iter().filter_map(|name| cluster.nodes().get(name));
+    let counts = Counts::of_definitions(nodes.map(|node| node.definition.as_ref()));
     PartitionView {
         definition: partition.clone(),
         total_cpus: counts.cpus,

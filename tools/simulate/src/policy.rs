@@ -1,7 +1,7 @@
 //! Policies by name.
 
-use daybook_plan::priority::Weights;
 use daybook_plan::{Order, Policy};
+use daybook_schemas::priority::PriorityParameters;
 
 /// What is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -57,8 +57,19 @@ impl PolicyName {
             PolicyName::Easy => easy,
             PolicyName::Shortest => Policy { order: Order::Limit, ..easy },
             PolicyName::Conservative => Policy { reservations: u32::MAX, ..easy },
-            PolicyName::Multifactor => Policy { weights: Some(Weights::USUAL), ..easy },
+            PolicyName::Multifactor => Policy { weights: Some(usual_weights()), ..easy },
             PolicyName::Predict => Policy { order: Order::Expected, ..easy },
         }
+    }
+}
+
+/// Age and size as in Slurm's usual configurations (in a pool of one node, half of the size is the same for all), and
+/// shortness as much as both.
+fn usual_weights() -> PriorityParameters {
+    PriorityParameters {
+        weight_age: 1_000,
+        weight_job_size: 2_000,
+        weight_short: 2_000,
+        ..PriorityParameters::default()
     }
 }

@@ -9,6 +9,7 @@ use daybook_schemas::node::{
     ClusterParameters, GpuDevice, InitialNodeState, NodeDefinition, NodeUpdateState, PartitionDefinition,
     PartitionState,
 };
+use daybook_schemas::priority::{PriorityFlag, PriorityParameters, UsageResetPeriod};
 use daybook_schemas::topology::{BlockDefinition, BlockTopology, SwitchDefinition, Topology};
 use daybook_schemas::{BlobHash, Body, Mebibytes, NodeName, Seconds, Subject};
 
@@ -40,6 +41,7 @@ fn full_configuration() -> ClusterConfigured {
         parameters: ClusterParameters {
             default_memory: Some(MemoryRequest::PerCpu(Mebibytes(500))),
             switch_wait_max: Seconds(60),
+            priority: Some(full_priority()),
             ..plain_parameters()
         },
         administrators: vec![64030],
@@ -70,6 +72,27 @@ fn plain_parameters() -> ClusterParameters {
         switch_wait_max: Seconds(300),
         strict_order: true,
         backfill_by_expected_time: true,
+        priority: None,
+    }
+}
+
+fn full_priority() -> PriorityParameters {
+    PriorityParameters {
+        weight_age: 1_000,
+        weight_association: 10,
+        weight_fair_share: 10_000,
+        weight_job_size: 1_001,
+        weight_partition: 1_002,
+        weight_qos: 10_003,
+        weight_short: 2_000,
+        weight_tres: [("cpu".to_string(), 5), ("gres/gpu:a100".to_string(), 3_000)].into(),
+        age_max: Seconds(86_400),
+        short_time: Seconds(1_800),
+        favor_small: true,
+        decay_half_life: Seconds(1_209_600),
+        usage_reset: Some(UsageResetPeriod::Monthly),
+        period: Seconds(60),
+        flags: PriorityFlag::ALL.iter().map(|(_, flag)| *flag).collect(),
     }
 }
 

@@ -147,6 +147,8 @@ pub fn updated() -> (Subject, Body, Body) {
         time_limit: Some(TimeLimit::Unlimited),
         begin: Some(instant(7_200)),
         nice: Some(100),
+        priority: Some(5_000),
+        site_factor: Some(-7),
         requeue: Some(false),
         dependencies: Some(full_dependencies()),
         request: Some(full_request()),

@@ -51,6 +51,7 @@ pub fn of(type_name: &'static str) -> Sample {
         "job.requeued.v1" => job::requeued(),
         "job.finished.v1" => job::finished(),
         "planner.cycle.v1" => planner::cycle(),
+        "priorities.calculated.v1" => planner::priorities_calculated(),
         "reservation.created.v1" => reservation::created(),
         "reservation.deleted.v1" => reservation::deleted(),
         "reservation.updated.v1" => reservation::updated(),

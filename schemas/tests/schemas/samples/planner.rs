@@ -1,6 +1,6 @@
 use daybook_schemas::events::{
-    CycleBound, LicenseFigures, MinuteFigures, NodeFigures, PlannedStart, PlannerCycle, ReasonChange,
-    ReasonFigures, ResourceFigures, TaskFigures,
+    CycleBound, LicenseFigures, MinuteFigures, NodeFigures, PlannedStart, PlannerCycle, PrioritiesCalculated,
+    ReasonChange, ReasonFigures, ResourceFigures, TaskFigures,
 };
 use daybook_schemas::job::Reason;
 use daybook_schemas::{Body, JobId, NodeName, RunId, Seq, Subject, UtcMicros};
@@ -84,5 +84,11 @@ pub fn cycle() -> (Subject, Body, Body) {
         gpus_unusable: None,
         decision_hash: "c4".repeat(32),
     };
+    (Subject::Plan, full.into(), minimal.into())
+}
+
+pub fn priorities_calculated() -> (Subject, Body, Body) {
+    let full = PrioritiesCalculated { input: Seq(41), at: instant(300) };
+    let minimal = PrioritiesCalculated { input: Seq(0), at: UtcMicros(0) };
     (Subject::Plan, full.into(), minimal.into())
 }

@@ -8,6 +8,7 @@ pub(crate) mod nodes;
 pub(crate) mod parameter_keys;
 pub(crate) mod parameters;
 pub(crate) mod partitions;
+mod priority;
 pub(crate) mod topology;
 
 use std::collections::BTreeMap;

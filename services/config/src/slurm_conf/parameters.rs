@@ -7,6 +7,7 @@ use daybook_schemas::license::License;
 use daybook_schemas::node::ClusterParameters;
 
 use super::parameter_keys::SCHEDULER_OPTIONS;
+use super::priority::priority;
 use super::{SLURM_CONF, SlurmConf};
 use crate::daybook_toml::BACKFILL_RESERVATIONS_MAX;
 use crate::diagnostic::{Findings, Place, did_you_mean};
@@ -73,6 +74,7 @@ pub(crate) fn parameters(conf: &SlurmConf, machine: &dyn Machine, findings: &mut
     let coarse_cpus = select_type_parameters(conf, &mut cluster, findings);
     scheduler_type(conf, &mut cluster, findings);
     scheduler_parameters(conf, &mut cluster, findings);
+    cluster.priority = priority(conf, findings);
     Parameters {
         cluster_name: cluster_name(conf, findings),
         cluster,

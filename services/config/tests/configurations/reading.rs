@@ -7,6 +7,7 @@ use daybook_schemas::Seconds;
 use daybook_schemas::grammar::license;
 use daybook_schemas::job::{MemoryRequest, TimeLimit};
 use daybook_schemas::node::{NodeDefinition, NodeUpdateState, PartitionDefinition, PartitionState};
+use daybook_schemas::priority::{PriorityFlag, PriorityParameters, UsageResetPeriod};
 use daybook_schemas::{Mebibytes, NodeName};
 use expect_test::expect;
 
@@ -141,6 +142,7 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
             ),
             strict_order: false,
             backfill_by_expected_time: false,
+            priority: None,
         }"#]]
     .assert_eq(&format!("{:#?}\n{:#?}\n{:#?}", cluster.nodes, cluster.partitions, cluster.parameters));
 
@@ -452,4 +454,40 @@ fn settings_for_slurms_own_daemons_are_listed_and_are_no_fault() {
     let loaded = loaded(&[("slurm.conf", &text)], &Vm::with_two_gpus());
     assert_eq!((loaded.diagnostics.len(), loaded.configuration.is_some()), (0, true));
     assert_eq!(loaded.not_needed, ["AuthType", "SlurmctldHost", "SlurmctldPort", "SlurmdPort"]);
+}
+
+#[test]
+fn multifactor_priority_has_slurms_defaults_and_the_weights_that_are_written() {
+    let with = |lines: &str| faultless(&format!("{SMALL}{lines}")).cluster.parameters.priority;
+    assert_eq!(with("PriorityType=priority/basic\n"), None);
+    assert_eq!(with("PriorityType=priority/multifactor\n"), Some(PriorityParameters::default()));
+    let written = with(
+        "PriorityType=priority/multifactor\nPriorityWeightAge=1000\nPriorityWeightFairshare=10000\n\
+         PriorityWeightJobSize=1\nPriorityWeightPartition=2\nPriorityWeightQOS=3\nPriorityWeightAssoc=4\n\
+         PriorityWeightShort=500\nPriorityWeightTRES=CPU=10,Mem=20,GRES/gpu:A100=30\nPriorityMaxAge=1-0\n\
+         PriorityCalcPeriod=00:01:00\nPriorityDecayHalfLife=14-0\nPriorityShortTime=30\nPriorityFavorSmall=YES\n\
+         PriorityUsageResetPeriod=monthly\nPriorityFlags=no_normal_qos,ACCRUE_ALWAYS,FAIR_TREE\n",
+    );
+    let tres = [("cpu", 10), ("gres/gpu:a100", 30), ("mem", 20)];
+    let expected = PriorityParameters {
+        weight_age: 1_000,
+        weight_association: 4,
+        weight_fair_share: 10_000,
+        weight_job_size: 1,
+        weight_partition: 2,
+        weight_qos: 3,
+        weight_short: 500,
+        weight_tres: tres.iter().map(|(name, weight)| (name.to_string(), *weight)).collect(),
+        age_max: Seconds(86_400),
+        short_time: Seconds(1_800),
+        favor_small: true,
+        decay_half_life: Seconds(14 * 86_400),
+        usage_reset: Some(UsageResetPeriod::Monthly),
+        period: Seconds(60),
+        flags: vec![PriorityFlag::AccrueAlways, PriorityFlag::NoNormalQos],
+    };
+    assert_eq!(written, Some(expected));
+    // Usage that never fades.
+    let never = with("PriorityType=priority/multifactor\nPriorityDecayHalfLife=0\n").unwrap();
+    assert_eq!(never.decay_half_life, Seconds(0));
 }

@@ -4,6 +4,9 @@ use crate::cluster::Cluster;
 
 /// Accounts are as their events say; the gateway has made sure that they hang together.
 pub(super) fn changed(cluster: &mut Cluster, body: &Body) {
+    if let Body::AssociationRemoved(data) = body {
+        cluster.hand_usage_up(data.id);
+    }
     let accounts = &mut cluster.accounts;
     match body {
         Body::AccountDefined(data) => accounts.define_account(data.account.clone()),

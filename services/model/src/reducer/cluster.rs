@@ -12,6 +12,7 @@ use crate::node::{Node, NodeReason};
 /// Nodes keep their state and runs; those no longer named go, at the latest when their last run is released.
 pub(super) fn configured(cluster: &mut Cluster, data: &ClusterConfigured) {
     cluster.forget_what_is_possible();
+    let was_multifactor = cluster.priority_parameters().is_some();
     // Partition tiers are part of the queue's order: take the waiting records out under the old ones.
     let waiting: Vec<Arc<Job>> =
         queued(cluster).iter().filter_map(|id| cluster.jobs.get(id).cloned()).collect();
@@ -24,6 +25,7 @@ pub(super) fn configured(cluster: &mut Cluster, data: &ClusterConfigured) {
     cluster.next_job_id = cluster.next_job_id.max(data.parameters.first_job_id);
     cluster.configured = Some(Arc::new(data.clone()));
     waiting.iter().for_each(|job| cluster.index(job));
+    cluster.reconfigure_priorities(was_multifactor);
 
     let known: Vec<NodeName> = cluster.nodes.keys().cloned().collect();
     for name in known {

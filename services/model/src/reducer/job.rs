@@ -16,9 +16,7 @@ use crate::array::ArrayState;
 use crate::cluster::Cluster;
 use crate::dependency::DependencyState;
 use crate::job::{Hold, Job};
-
-/// The priority of the first job; each later one has less, so that equal jobs start in order of submission.
-const PRIORITY_FIRST: u32 = 4_294_901_760;
+use crate::priority::{basic_priority, basic_priority_of};
 
 pub(super) fn submitted(cluster: &mut Cluster, data: &JobSubmitted) {
     let mut spec = data.spec.clone();
@@ -53,7 +51,10 @@ pub(super) fn submitted(cluster: &mut Cluster, data: &JobSubmitted) {
         reservation: spec.reservation.as_deref().map(Arc::from),
         requeue: spec.requeue,
         time_limit: cluster.resolve_time_limit(spec.time_limit, &spec.partition),
-        priority: priority(data.job, spec.nice),
+        priority: basic_priority_of(data.job, spec.nice),
+        priority_fixed: false,
+        priority_factors: None,
+        site_factor: 0,
         nice: spec.nice,
         submitted: cluster.time,
         submitted_seq: cluster.position,
@@ -80,13 +81,8 @@ pub(super) fn submitted(cluster: &mut Cluster, data: &JobSubmitted) {
     };
     cluster.add_job(job);
     cluster.reconsider(data.job);
+    cluster.prioritise(data.job, cluster.time);
     cluster.note_usual_request(data);
-}
-
-fn priority(id: JobId, nice: i32) -> u32 {
-    let priority = i64::from(PRIORITY_FIRST) - i64::from(id.0) - i64::from(nice);
-    // 0 means held, and the largest value is not a priority in Slurm.
-    u32::try_from(priority.clamp(1, i64::from(u32::MAX) - 1)).unwrap_or(1)
 }
 
 fn open_conditions(dependencies: Option<&Dependencies>) -> Vec<DependencyState> {
@@ -118,6 +114,7 @@ pub(super) fn updated(cluster: &mut Cluster, data: &JobUpdated) {
         cluster.reconsider_singletons(job.spec.user.uid, &job.name);
     }
     cluster.reconsider(data.job);
+    cluster.prioritise(data.job, cluster.time);
 }
 
 fn change_description(job: &mut Job, data: &JobUpdated) {
@@ -156,7 +153,16 @@ fn change_request(
     }
     if let Some(nice) = data.nice {
         job.nice = nice;
-        job.priority = priority(job.id, nice);
+        if !job.priority_fixed {
+            job.priority = basic_priority(job);
+        }
+    }
+    if let Some(site) = data.site_factor {
+        job.site_factor = site;
+    }
+    if let Some(priority) = data.priority {
+        job.priority = priority.max(1);
+        job.priority_fixed = true;
     }
     if let Some(request) = request {
         job.request = request;
@@ -208,7 +214,12 @@ pub(super) fn released(cluster: &mut Cluster, data: &JobReleased) {
             if job.state == JobState::Pending {
                 job.reason = Reason::None;
             }
+            if job.priority_fixed {
+                job.priority_fixed = false;
+                job.priority = basic_priority(job);
+            }
         });
+        cluster.prioritise(id, cluster.time);
     }
 }
 

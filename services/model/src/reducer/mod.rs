@@ -68,6 +68,7 @@ fn apply_event(cluster: &mut Cluster, event: &Event) -> Result<(), String> {
         Body::RunLost(data) => run::lost(cluster, data),
         Body::RunNodeReleased(data) => run::node_released(cluster, data),
         Body::PlannerCycle(data) => planner_cycle(cluster, data),
+        Body::PrioritiesCalculated(data) => crate::priority::calculated(cluster, data),
         body @ (Body::AccountDefined(_)
         | Body::AccountRemoved(_)
         | Body::AssociationDefined(_)

@@ -188,6 +188,7 @@ pub(super) fn end_run(cluster: &mut Cluster, id: RunId, at: UtcMicros, cause: En
     let Some(run) = cluster.runs.get(&id).filter(|run| run.end.is_none()) else { return };
     let floor = run.started.unwrap_or(run.allocated);
     let at = at.clamp(floor, cluster.time.max(floor));
+    cluster.charge_run(id, at);
     cluster.change_run(id, |run| {
         run.end = Some(RunEnd { at, cause, exit });
         run.wish = RunWish::Release;
@@ -232,6 +233,7 @@ pub(super) fn put_back(cluster: &mut Cluster, id: JobId, at: UtcMicros, hold: bo
             job.hold = Some(Hold::Admin);
         }
     });
+    cluster.prioritise(id, cluster.time);
 }
 
 /// How a job ends for good.

@@ -128,11 +128,6 @@ impl<'a> Ground<'a> {
         self.steps.get().saturating_add(steps as u64) >= self.steps_max
     }
 
-    /// All CPUs of a partition.
-    pub(crate) fn cpus_of(&self, field: usize) -> u64 {
-        self.fields[field].members.iter().map(|at| u64::from(self.sites[*at].node.definition.cpus)).sum()
-    }
-
     /// The number of a node.
     pub(crate) fn number(&self, name: &NodeName) -> Option<usize> {
         number_of(self.cluster, &self.sites, name)

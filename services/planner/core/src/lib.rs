@@ -3,7 +3,8 @@
 //! [`plan`]`(&cluster, now, &policy)` gives a [`Cycle`]; the same inputs give the same bytes on every machine. No
 //! clock, no I/O, no randomness, no floating point, no iteration in hash order.
 //!
-//! - **Order**: jobs start in the order of the queue while they fit ([`Policy::weights`] may make another order).
+//! - **Order**: jobs start in the order of the queue while they fit ([`Policy::weights`] may make another order). When their
+//!   priorities are to be made anew, [`calculation`] says; what they then are is the model's.
 //! - **Promises**: the first K blocked jobs of each partition get a protected start, from the limits of what runs;
 //!   what is behind them starts only where it does not delay those. K = 1 is EASY backfill, K = all is conservative,
 //!   and without backfill a blocked job blocks its partition. What is kept for later is kept by count: which CPU of a
@@ -19,6 +20,7 @@
 //! What fits on a node is `daybook_model::fit`'s arithmetic. Reasons: only changes are recorded, and `Priority` only
 //! where it replaces another recorded reason (`docs/decisions/` says why).
 
+mod calculation;
 mod costs;
 mod cycle;
 mod explain;
@@ -29,13 +31,13 @@ mod kinds;
 mod licenses;
 mod plan;
 mod policy;
-pub mod priority;
 mod promises;
 mod queue;
 mod releases;
 mod reservations;
 mod timeline;
 
+pub use calculation::calculation;
 pub use cycle::{Cycle, Start};
 pub use explain::{NAMED_MAX, explain};
 pub use plan::plan;

@@ -119,18 +119,14 @@ impl<'a> Planning<'a, '_> {
     fn walk_the_queue(&mut self) {
         let cluster = self.cluster;
         let jobs_max = self.policy.jobs_max as usize;
-        match self.policy.weights {
+        match &self.policy.weights {
             None if self.policy.order == Order::Queue && !self.reservations.has_magnet() => {
                 return self.walk_kinds();
             }
             None => self.walk(candidates(cluster, self.now, jobs_max)),
             Some(weights) => {
                 let found = candidates(cluster, self.now, jobs_max);
-                let ground = &mut self.ground;
-                let cpus = |partition: &'a _| {
-                    ground.field_number(cluster, partition).map_or(0, |at| ground.cpus_of(at))
-                };
-                let keys = weighted(cluster, found, self.now, jobs_max, &weights, cpus);
+                let keys = weighted(cluster, found, self.now, jobs_max, weights);
                 self.walk(keys.into_iter());
             }
         }

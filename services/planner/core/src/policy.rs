@@ -1,8 +1,7 @@
 use daybook_model::Cluster;
 use daybook_schemas::canonical;
+use daybook_schemas::priority::PriorityParameters;
 use serde::Serialize;
-
-use crate::priority::Weights;
 
 /// The most runs that one cycle starts: bounds the commit's size. What is left is started by the next cycle.
 pub const STARTS_MAX: usize = 1_000;
@@ -44,8 +43,8 @@ pub struct Policy {
     pub reservations: u32,
     /// The order of those that have none.
     pub order: Order,
-    /// What a job's place in the queue is made of; `None`: its priority as recorded.
-    pub weights: Option<Weights>,
+    /// What a job's place in the queue is made of at each instant, for simulations; `None`: its priority as recorded.
+    pub weights: Option<PriorityParameters>,
     /// The most jobs that one cycle looks at.
     pub jobs_max: u32,
     /// [`STARTS_MAX`]

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use daybook_model::{Cluster, PendingKey, ReadyKind};
 use daybook_schemas::UtcMicros;
+use daybook_schemas::priority::PriorityParameters;
 
 use crate::policy::Policy;
-use crate::priority::Weights;
 
 /// Ready jobs, and delayed ones whose begin has come by `now`, in one order. At most `delayed_max` delayed ones.
 pub(crate) fn candidates(
@@ -69,35 +69,24 @@ pub(crate) fn in_order<'a>(
     policy: &Policy,
 ) -> Box<dyn Iterator<Item = PendingKey> + 'a> {
     let found = candidates(cluster, now, policy.jobs_max as usize);
-    let Some(weights) = policy.weights else { return Box::new(found) };
-    let cpus = |partition: &'a Arc<str>| {
-        let nodes = cluster.partition(partition).map_or(&[][..], |partition| &partition.nodes);
-        let cpus = |name| cluster.nodes().get(name).map_or(0, |node| u64::from(node.definition.cpus));
-        nodes.iter().map(cpus).sum()
-    };
-    Box::new(weighted(cluster, found, now, policy.jobs_max as usize, &weights, cpus).into_iter())
+    let Some(weights) = &policy.weights else { return Box::new(found) };
+    Box::new(weighted(cluster, found, now, policy.jobs_max as usize, weights).into_iter())
 }
 
 /// The first `jobs_max` of these in the order of a priority that depends on the instant.
-pub(crate) fn weighted<'a>(
-    cluster: &'a Cluster,
+pub(crate) fn weighted(
+    cluster: &Cluster,
     keys: impl Iterator<Item = PendingKey>,
     now: UtcMicros,
     jobs_max: usize,
-    weights: &Weights,
-    mut cpus_of_partition: impl FnMut(&'a Arc<str>) -> u64,
+    weights: &PriorityParameters,
 ) -> Vec<PendingKey> {
-    let mut of_partition: Option<(&'a Arc<str>, u64)> = None;
     let mut weighted: Vec<PendingKey> = keys
         .take(jobs_max)
         .filter_map(|key| {
             let job = cluster.jobs().get(&key.job)?;
-            let cpus = match of_partition {
-                Some((partition, cpus)) if *partition == job.partition => cpus,
-                _ => cpus_of_partition(&job.partition),
-            };
-            of_partition = Some((&job.partition, cpus));
-            Some(weights.key(cluster, job, cpus, now))
+            let priority = Reverse(cluster.priority_with(weights, job, now));
+            Some(PendingKey { priority, ..cluster.pending_key(job) })
         })
         .collect();
     weighted.sort_unstable();

@@ -37,6 +37,7 @@ scripts! {
     memory_by_default,
     memory_is_counted,
     partitions_limit_what_starts,
+    priorities_follow_usage_and_age,
     priority_replaces_only_what_was_recorded,
     promises_keep_numbers_not_names,
     reservations_keep_nodes_for_those_who_may_use_them,

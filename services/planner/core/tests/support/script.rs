@@ -1,6 +1,9 @@
 //! Scripts: commands in, text out; see `tests/scripts/`.
 //!
 //! ```text
+//! cluster weights=age:1000,fairshare:10000,size:100,short:500,qos:10,partition:10 half_life=3600 period=300 max_age=86400
+//! account NAME parent=root shares=1 | user NAME account=ml shares=1|parent | qos NAME priority=10 factor=2000000
+//! calculate (where it is time) | priorities | prioritise JOB priority=5000 site=-7 nice=3 | release JOB
 //! cluster licenses=matlab:2,ansys switch_wait=300 block_sizes=2,4 memory=on order=strict|expected|queue reservations=1 jobs_max=100 default_mem_per_cpu=500
 //! node node01 cpus=8 mem=16000 gpus=a100,a100 weight=1 features=a,b sockets=2 threads=2 unregistered
 //!      cores=0-3/4-7 links=0,4/4,0 (of each GPU)
@@ -8,7 +11,7 @@
 //! partition main nodes=node01,node02 max_time=60 min_nodes=1 max_nodes=2 tier=1 state=UP exclusive
 //! submit NAME p=main t=30 N=1-2 n=4 c=2 tpn=2 mem=500 mem_per_cpu=500 mem_per_gpu=500 gres=a100:2 gpus=2 gpt=1
 //!        L=matlab:2,ansys contiguous switches=1@300 exclusive w=node01 x=node02 C=a array=0-9%2 begin=60 nice=5 after=ok:1 kill hold
-//!        reservation=r1,r2 uid=1002 account=ml
+//!        reservation=r1,r2 uid=1002 user=bob account=ml qos=high
 //! reserve NAME nodes=node01 in=3600 for=1800 uids=1001 accounts=ml flags=maint,flex,overlap,magnetic,daily,purge=300,float
 //! unreserve NAME | reservations
 //! plan | why JOB | tick SECONDS | end RUN [fail] [held] | cancel JOB | hold JOB | drain NODE | resume NODE | down NODE | jobs |
@@ -22,7 +25,11 @@ use std::fmt::Write;
 use daybook_plan::Cycle;
 use daybook_plan::fragmentation::Figure;
 use daybook_schemas::JobId;
-use daybook_schemas::events::{ReservationCreated, ReservationDeleted};
+use daybook_schemas::accounts::{Association, FACTOR_ONE, Qos, Shares};
+use daybook_schemas::events::{
+    AssociationDefined, JobReleased, JobTarget, JobUpdated, QosDefined, ReservationCreated,
+    ReservationDeleted,
+};
 use daybook_schemas::grammar::license;
 use daybook_schemas::job::{
     ArrayRequest, Dependencies, Dependency, DependencyKind, GpuRequest, GpuScope, JobSpec, JobState, JobUser,
@@ -32,6 +39,7 @@ use daybook_schemas::license::License;
 use daybook_schemas::node::{
     ClusterParameters, NodeDefinition, NodeUpdateState, PartitionDefinition, PartitionState,
 };
+use daybook_schemas::priority::PriorityParameters;
 use daybook_schemas::reservation::{Repeat, ReservationDefinition, ReservationFlags, ReservationUser};
 use daybook_schemas::run::ExitStatus;
 use daybook_schemas::topology::{BlockDefinition, BlockTopology, SwitchDefinition, Topology};
@@ -126,6 +134,10 @@ impl Script {
             "reserve" => self.reserve(name, &mut options),
             "reservations" => self.reservations(),
             "fragmentation" => self.fragmentation(),
+            "account" | "user" | "qos" => self.define(verb, name, &mut options),
+            "calculate" => self.calculate(),
+            "priorities" => self.priorities(),
+            "prioritise" => self.prioritise(name, &mut options),
             _ => self.change(verb, name, &mut options),
         };
         assert!(options.0.is_empty(), "{line}: unknown {:?}", options.0);
@@ -141,6 +153,9 @@ impl Script {
         if let Some(order) = options.get("order") {
             parameters.strict_order = order == "strict";
             parameters.backfill_by_expected_time = order == "expected";
+        }
+        if let Some(weights) = options.get("weights") {
+            parameters.priority = Some(priority_parameters(weights, options));
         }
         if let Some(licenses) = options.get("licenses") {
             self.licenses = license::parse(licenses).unwrap();
@@ -252,8 +267,12 @@ impl Script {
         spec.nice = options.number("nice").unwrap_or(0) as i32;
         spec.reservation = options.get("reservation").map(str::to_string);
         spec.account = options.get("account").map(str::to_string);
+        spec.qos = options.get("qos").map(str::to_string);
         if let Some(uid) = options.number("uid") {
             spec.user = JobUser { uid, ..(*spec.user).clone() }.into();
+        }
+        if let Some(name) = options.get("user") {
+            spec.user = JobUser { name: name.to_string(), ..(*spec.user).clone() }.into();
         }
         spec.hold = options.get("hold").is_some();
         spec.kill_on_invalid_dependency = options.get("kill").is_some();
@@ -283,6 +302,82 @@ impl Script {
         let said = describe(&cycle);
         let is_silent = said == NOTHING || self.simulation.cluster.position() > before;
         said + if is_silent { "" } else { "  (no news: not recorded)\n" }
+    }
+
+    fn define(&mut self, verb: &str, name: &str, options: &mut Options<'_>) -> String {
+        let (association, qos) = self.simulation.cluster.accounts().next_numbers();
+        let shares = match options.get("shares") {
+            Some("parent") => Shares::Parent,
+            number => Shares::Number(number.map_or(1, |number| number.parse().unwrap())),
+        };
+        let priority = options.number("priority");
+        if verb == "qos" {
+            let usage_factor = options.number("factor").map_or(FACTOR_ONE, u64::from);
+            let qos = Qos { priority: priority.unwrap_or(0), usage_factor, ..Qos::new(qos, name) };
+            self.simulation.say(daybook_schemas::Subject::Jobs, QosDefined { qos });
+            return String::new();
+        }
+        let mut association = Association { id: association, shares, priority, ..Association::default() };
+        if verb == "user" {
+            association.account = options.get("account").unwrap().to_string();
+            association.user = Some(name.to_string());
+        } else {
+            association.account = name.to_string();
+            association.parent = Some(options.get("parent").unwrap_or("root").to_string());
+        }
+        self.simulation.say(daybook_schemas::Subject::Jobs, AssociationDefined { association });
+        String::new()
+    }
+
+    /// Priorities are calculated anew, where it is time.
+    fn calculate(&mut self) -> String {
+        let Some(events) = daybook_plan::calculation(&self.simulation.cluster, self.simulation.now) else {
+            return "  not yet\n".to_string();
+        };
+        self.simulation.commit(daybook_schemas::Subject::Plan, events);
+        let cluster = &self.simulation.cluster;
+        let standings = cluster.standings();
+        let users = cluster.accounts().associations().values().filter(|own| own.user.is_some());
+        let line = |own: &std::sync::Arc<Association>| {
+            let standing = standings.get(&own.id)?;
+            let usage = standing.usage;
+            let rank = (standing.fair_share? * 1_000) >> 32;
+            let user = own.user.as_deref()?;
+            Some(format!("  {}/{user} has used {usage} ms, fair share {rank} thousandths\n", own.account))
+        };
+        users.filter_map(line).collect()
+    }
+
+    /// Waiting jobs in the order of the queue, with what their priorities are made of.
+    fn priorities(&self) -> String {
+        let cluster = &self.simulation.cluster;
+        let line = |key: &daybook_model::PendingKey| {
+            let job = &cluster.jobs()[&key.job];
+            let (Some(parameters), Some(factors)) = (cluster.priority_parameters(), &job.priority_factors)
+            else {
+                return format!("  {} {} by submission\n", job.id, job.priority);
+            };
+            let made = daybook_model::addends(parameters, factors, job.site_factor, job.nice);
+            let fixed = if job.priority_fixed { "fixed, would be " } else { "" };
+            if !job.priority_fixed {
+                assert_eq!(daybook_model::priority_of(&made), job.priority, "the addends of {}", job.id);
+            }
+            format!("  {} {} {fixed}{}\n", job.id, job.priority, json(&made))
+        };
+        cluster.ready().iter().map(line).collect()
+    }
+
+    fn prioritise(&mut self, job: &str, options: &mut Options<'_>) -> String {
+        let number = |text: Option<&str>| text.map(|text| text.parse::<i32>().unwrap());
+        let change = JobUpdated {
+            job: JobId(job.parse().unwrap()),
+            priority: options.number("priority"),
+            site_factor: number(options.get("site")),
+            nice: number(options.get("nice")),
+            ..JobUpdated::default()
+        };
+        self.simulation.say(daybook_schemas::Subject::Jobs, change);
+        String::new()
     }
 
     /// What is free on GPUs, and what of it those who usually come could not use, after what would be decided now.
@@ -402,6 +497,10 @@ impl Script {
             }
             "cancel" => simulation.cancel(number()),
             "hold" => simulation.hold(number()),
+            "release" => {
+                let target = JobTarget { job: number(), tasks: None };
+                simulation.say(daybook_schemas::Subject::Jobs, JobReleased { target });
+            }
             "unreserve" => {
                 simulation.say(daybook_schemas::Subject::Jobs, ReservationDeleted { name: name.to_string() });
             }
@@ -412,6 +511,28 @@ impl Script {
         }
         String::new()
     }
+}
+
+fn priority_parameters(weights: &str, options: &mut Options<'_>) -> PriorityParameters {
+    let mut parameters = PriorityParameters::default();
+    for (name, weight) in weights.split(',').filter_map(|weight| weight.split_once(':')) {
+        let weight: u32 = weight.parse().unwrap();
+        match name {
+            "age" => parameters.weight_age = weight,
+            "assoc" => parameters.weight_association = weight,
+            "fairshare" => parameters.weight_fair_share = weight,
+            "size" => parameters.weight_job_size = weight,
+            "partition" => parameters.weight_partition = weight,
+            "qos" => parameters.weight_qos = weight,
+            "short" => parameters.weight_short = weight,
+            tres => drop(parameters.weight_tres.insert(tres.to_string(), weight)),
+        }
+    }
+    let mut seconds = |key: &str, known: Seconds| options.number(key).map_or(known, |n| Seconds(n.into()));
+    parameters.decay_half_life = seconds("half_life", parameters.decay_half_life);
+    parameters.period = seconds("period", parameters.period);
+    parameters.age_max = seconds("max_age", parameters.age_max);
+    parameters
 }
 
 pub fn set_request(spec: &mut JobSpec, options: &mut Options<'_>) {

@@ -1,0 +1,127 @@
+//! Counts of what a job has or, while it waits, would get at least; in Slurm's TRES notation.
+
+use std::collections::BTreeMap;
+
+use daybook_schemas::Mebibytes;
+use daybook_schemas::job::{GpuScope, MemoryRequest};
+use daybook_schemas::node::NodeDefinition;
+use daybook_schemas::run::RunNode;
+
+use crate::cluster::Cluster;
+use crate::job::Job;
+
+/// What a job has, or would get at least.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Nodes.
+    pub nodes: u32,
+    /// CPUs.
+    pub cpus: u32,
+    /// Memory.
+    pub memory: Mebibytes,
+    /// By type; the empty type stands for any.
+    pub gpus: BTreeMap<String, u32>,
+}
+
+impl Counts {
+    /// Of what a run was given.
+    pub fn of_nodes(nodes: &[RunNode]) -> Counts {
+        let mut counts = Counts { nodes: count(nodes.len() as u64), ..Counts::default() };
+        for share in nodes {
+            counts.cpus = counts.cpus.saturating_add(count(share.cpus.len()));
+            counts.memory.0 = counts.memory.0.saturating_add(share.memory.0);
+            for gpu in &share.gpus {
+                *counts.gpus.entry(gpu.gpu_type.clone()).or_default() += 1;
+            }
+        }
+        counts
+    }
+
+    /// Of whole nodes.
+    pub fn of_definitions<'a>(nodes: impl Iterator<Item = &'a NodeDefinition>) -> Counts {
+        let mut counts = Counts::default();
+        for node in nodes {
+            counts.nodes = counts.nodes.saturating_add(1);
+            counts.cpus = counts.cpus.saturating_add(node.cpus);
+            counts.memory.0 = counts.memory.0.saturating_add(node.memory.0);
+            for gpu in &node.gpus {
+                *counts.gpus.entry(gpu.gpu_type.clone()).or_default() += 1;
+            }
+        }
+        counts
+    }
+
+    /// The amount of a trackable resource by its name: `cpu`, `mem` (MiB), `node`, `billing`, `gres/gpu`,
+    /// `gres/gpu:TYPE`; 0 for any other.
+    pub fn amount(&self, tres: &str) -> u64 {
+        match tres {
+            "cpu" | "billing" => self.cpus.into(),
+            "mem" => self.memory.0,
+            "node" => self.nodes.into(),
+            "gres/gpu" => self.gpus.values().map(|count| u64::from(*count)).sum(),
+            _ => {
+                let of_type = tres.strip_prefix("gres/gpu:").and_then(|gpu_type| self.gpus.get(gpu_type));
+                of_type.map_or(0, |count| u64::from(*count))
+            }
+        }
+    }
+
+    /// The least that a waiting request will get.
+    pub fn of_request(cluster: &Cluster, job: &Job) -> Counts {
+        let request = &job.request;
+        let nodes = node_count(job, &[]);
+        let cpus = request.tasks.saturating_mul(request.cpus_per_task).max(nodes);
+        let mut gpus = BTreeMap::new();
+        for wish in &request.gpus {
+            let times = match wish.scope {
+                GpuScope::Node => nodes,
+                GpuScope::Job => 1,
+                GpuScope::Task => request.tasks,
+            };
+            let gpu_type = wish.gpu_type.clone().unwrap_or_default();
+            *gpus.entry(gpu_type).or_default() += wish.count.saturating_mul(times);
+        }
+        let gpu_count = gpus.values().sum::<u32>();
+        let memory = match memory_request(cluster, job) {
+            Some(MemoryRequest::PerNode(each)) => each.0.saturating_mul(u64::from(nodes)),
+            Some(MemoryRequest::PerCpu(each)) => each.0.saturating_mul(u64::from(cpus)),
+            Some(MemoryRequest::PerGpu(each)) => each.0.saturating_mul(u64::from(gpu_count)),
+            None => 0,
+        };
+        Counts { nodes, cpus, memory: Mebibytes(memory), gpus }
+    }
+
+    /// `cpu=2,mem=1000M,node=1,billing=2,gres/gpu=2`, as scontrol shows it.
+    pub fn notation(&self) -> String {
+        let mut text = format!("cpu={}", self.cpus);
+        if self.memory.0 > 0 {
+            text.push_str(&format!(",mem={}M", self.memory));
+        }
+        text.push_str(&format!(",node={},billing={}", self.nodes, self.cpus));
+        let total: u32 = self.gpus.values().sum();
+        if total > 0 {
+            text.push_str(&format!(",gres/gpu={total}"));
+        }
+        for (gpu_type, count) in self.gpus.iter().filter(|(gpu_type, _)| !gpu_type.is_empty()) {
+            text.push_str(&format!(",gres/gpu:{gpu_type}={count}"));
+        }
+        text
+    }
+}
+
+/// Nodes that a job has or, while it waits, would get at least.
+pub fn node_count(job: &Job, nodes: &[RunNode]) -> u32 {
+    if nodes.is_empty() { job.request.nodes_min.max(1) } else { count(nodes.len() as u64) }
+}
+
+/// The memory that a job asks for, or what its partition or cluster gives it by default.
+pub fn memory_request(cluster: &Cluster, job: &Job) -> Option<MemoryRequest> {
+    job.request
+        .memory
+        .or_else(|| cluster.partition(&job.partition)?.default_memory)
+        .or_else(|| cluster.configured()?.parameters.default_memory)
+}
+
+fn count(length: u64) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
