@@ -17,7 +17,7 @@ fn folded(commits: &[Commit]) -> Cluster {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(
-        (0u8..22, any::<u16>(), any::<u16>()).prop_map(|(kind, a, b)| Step { kind, a, b }),
+        (0u8..24, any::<u16>(), any::<u16>()).prop_map(|(kind, a, b)| Step { kind, a, b }),
         1..120,
     )
 }
@@ -54,6 +54,36 @@ proptest! {
         prop_assert_eq!(&state_hash(&resumed).unwrap(), &incremental);
         prop_assert!(resumed.usual_requests().eq(history.cluster.usual_requests()));
         prop_assert!(resumed.sanity_check().is_ok());
+    }
+
+    /// Each run counts from its start to its end, or to the last calculation, whatever came between, and once.
+    #[test]
+    fn usage_is_that_of_all_runs_of_history(steps in steps()) {
+        let mut history = History::new();
+        history.count_usage();
+        // Allocated, last known to count up to, CPUs.
+        let mut runs: std::collections::BTreeMap<daybook_schemas::RunId, (i64, i64, u64)> = Default::default();
+        for step in steps {
+            let kind = if step.kind == 21 || step.kind == 23 { 22 } else { step.kind };
+            history.step(Step { kind, ..step });
+        }
+        let mut cluster = Cluster::new();
+        for commit in &history.commits {
+            cluster.apply(commit).expect("a valid successor");
+            let calculated = cluster.priorities_calculated().map_or(0, |at| at.0);
+            for run in cluster.runs().values() {
+                let start = run.allocated.0;
+                let cpus: u64 = run.nodes.iter().map(|share| share.cpus.len()).sum();
+                let known = runs.entry(run.id).or_insert((start, start, cpus));
+                known.1 = known.1.max(match &run.end {
+                    Some(end) => end.at.0,
+                    None => calculated,
+                });
+            }
+        }
+        let of_all: u64 = runs.values().map(|(from, to, cpus)| (to - from) as u64 / 1_000 * cpus).sum();
+        let standings = history.cluster.standings();
+        prop_assert_eq!(standings[&1].usage, of_all);
     }
 
     #[test]

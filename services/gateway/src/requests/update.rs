@@ -1,6 +1,7 @@
 use daybook_model::{Cluster, Job};
 use daybook_schemas::UtcMicros;
 use daybook_schemas::api::{ApiError, ErrorCode, JobSelector, JobUpdateRequest, Peer, TargetOutcome};
+use daybook_schemas::events::{Body, JobHeld, JobTarget, JobUpdated};
 use daybook_schemas::job::{JobState, TimeLimit};
 
 use super::reservation::check_named;
@@ -36,7 +37,39 @@ impl Update {
         }
         let target = JobSelector { job: change.job, tasks: None };
         let decided = Decided { targets: vec![TargetOutcome { target, error: None }], ..Decided::default() };
-        Ok((decided, vec![change.clone().into()]))
+        Ok((decided, self.bodies(is_administrator)))
+    }
+
+    /// What is recorded. A priority of 0 is a hold.
+    fn bodies(&self, by_administrator: bool) -> Vec<Body> {
+        let mut change = self.0.change.clone();
+        if change.priority != Some(0) {
+            return vec![change.into()];
+        }
+        change.priority = None;
+        let target = JobTarget { job: change.job, tasks: None };
+        let held = JobHeld { target, by_administrator };
+        let is_all = change == JobUpdated { job: change.job, ..JobUpdated::default() };
+        if is_all { vec![held.into()] } else { vec![held.into(), change.into()] }
+    }
+
+    /// An owner may lower a priority; the rest is for administrators.
+    fn check_priority(&self, cluster: &Cluster, job: &Job, is_administrator: bool) -> Result<(), ApiError> {
+        let change = &self.0.change;
+        if change.priority == Some(u32::MAX) {
+            return Err(ApiError::new(ErrorCode::InvalidRequest, "Invalid job priority specified").detail(
+                "the largest is 4294967294; releasing the job gives it the priority of its factors again",
+            ));
+        }
+        let is_raised = change.priority.is_some_and(|priority| priority > job.shown_priority());
+        if !is_administrator && (is_raised || change.site_factor.is_some()) {
+            return Err(denied());
+        }
+        if change.site_factor.is_some() && cluster.priority_parameters().is_none() {
+            return Err(ApiError::new(ErrorCode::InvalidRequest, "The job has no site factor")
+                .detail("it is a part of priorities with PriorityType=priority/multifactor only"));
+        }
+        Ok(())
     }
 
     /// Of a running job: name, comment, requeue, and the time limit (an owner may only lower it).
@@ -47,6 +80,8 @@ impl Update {
             || change.reservation.is_some()
             || change.begin.is_some()
             || change.nice.is_some()
+            || change.priority.is_some()
+            || change.site_factor.is_some()
             || change.dependencies.is_some()
             || change.request.is_some();
         if needs_waiting {
@@ -85,6 +120,7 @@ impl Update {
         if !is_administrator && change.nice.is_some_and(|nice| nice < job.nice) {
             return Err(denied());
         }
+        self.check_priority(cluster, job, is_administrator)?;
         let conditions = change.dependencies.iter().flat_map(|dependencies| &dependencies.conditions);
         for condition in conditions {
             if condition.job == Some(job.id) {

@@ -2,10 +2,12 @@
 #![allow(dead_code)] // each test binary uses its own part
 
 use daybook_model::Cluster;
+use daybook_schemas::accounts::{AccountUser, Association, Shares};
 use daybook_schemas::events::*;
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::*;
 use daybook_schemas::node::*;
+use daybook_schemas::priority::*;
 use daybook_schemas::reservation::*;
 use daybook_schemas::run::*;
 use daybook_schemas::*;
@@ -127,8 +129,48 @@ impl History {
             }
             17 | 18 => self.lease(a, b),
             19 | 20 => self.reservation(a, b),
-            _ => self.commit(Subject::Admin, vec![configuration(1 + usize::from(a) % 3).into()]),
+            21 => {
+                let mut configured = configuration(1 + usize::from(a) % 3);
+                configured.parameters.priority = b.is_multiple_of(2).then(|| priority(u64::from(b)));
+                self.commit(Subject::Admin, vec![configured.into()]);
+            }
+            22 => {
+                let at = UtcMicros((self.now - i64::from(a % 50)) * 1_000_000);
+                let input = self.cluster.position();
+                self.say(Subject::Plan, PrioritiesCalculated { input, at });
+            }
+            _ => self.account(a, b),
         }
+    }
+
+    /// Priorities are made of factors from here on, usage never fades, and every user has an association.
+    pub fn count_usage(&mut self) {
+        let mut configured = configuration(3);
+        configured.parameters.priority = Some(priority(0));
+        self.say(Subject::Admin, configured);
+        for user in 0..3 {
+            self.account(user, 1);
+        }
+    }
+
+    /// A user has an association and a default account from here on; or (seldom) has one no more.
+    fn account(&mut self, a: u16, b: u16) {
+        let (id, user) = (10 + u32::from(a % 3), format!("user{}", a % 3));
+        if b.is_multiple_of(7) && self.cluster.accounts().associations().contains_key(&id) {
+            return self.jobs(AssociationRemoved { id });
+        }
+        let shares = if b.is_multiple_of(5) { Shares::Parent } else { Shares::Number(u32::from(b % 4)) };
+        let account = "root".to_string();
+        let association = Association {
+            id,
+            account: account.clone(),
+            user: Some(user.clone()),
+            shares,
+            ..Association::default()
+        };
+        self.jobs(AssociationDefined { association });
+        let user = AccountUser { name: user, default_account: Some(account), ..AccountUser::default() };
+        self.jobs(UserDefined { user });
     }
 
     /// A node is silent, given up, or back.
@@ -385,7 +427,18 @@ fn configuration(nodes: usize) -> ClusterConfigured {
     }
 }
 
-fn spec(name: &str, uid: u32) -> JobSpec {
+fn priority(number: u64) -> PriorityParameters {
+    PriorityParameters {
+        weight_age: 1_000,
+        weight_fair_share: 10_000,
+        weight_short: 500,
+        decay_half_life: Seconds(number * 10),
+        usage_reset: number.is_multiple_of(3).then_some(UsageResetPeriod::Daily).filter(|_| number > 0),
+        ..PriorityParameters::default()
+    }
+}
+
+pub fn spec(name: &str, uid: u32) -> JobSpec {
     JobSpec {
         name: name.into(),
         user: JobUser { uid, gid: uid, name: format!("user{uid}"), group: "users".into() }.into(),

@@ -14,7 +14,9 @@ pub mod scontrol;
 pub mod sdiag;
 pub mod siblings;
 pub mod sinfo;
+pub mod sprio;
 pub mod squeue;
+pub mod sshare;
 pub mod why;
 
 use crate::options::{self, CommandLine, Opt, Order};
@@ -76,12 +78,15 @@ pub const COMMANDS: &[&Command] = &[
     &scontrol::COMMAND,
     &sdiag::COMMAND,
     &sinfo::COMMAND,
+    &sprio::COMMAND,
     &squeue::COMMAND,
+    &sshare::COMMAND,
     &why::COMMAND,
 ];
 
 /// The names under which the program may be called, other than `daybook`; `daybook links` makes them.
-pub const SLURM_NAMES: &[&str] = &["sbatch", "squeue", "scancel", "sinfo", "scontrol", "sacct", "sdiag"];
+pub const SLURM_NAMES: &[&str] =
+    &["sbatch", "squeue", "scancel", "sinfo", "scontrol", "sacct", "sdiag", "sprio", "sshare"];
 
 /// The command of a name.
 pub fn find(name: &str) -> Option<&'static Command> {

@@ -3,6 +3,7 @@
 
 mod connection;
 mod harness;
+mod priorities;
 mod program;
 mod reservations;
 mod sbatch;

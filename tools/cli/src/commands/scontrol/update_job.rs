@@ -31,7 +31,6 @@ const REFUSED: &[&str] = &[
     "mintmpdisknode",
     "oversubscribe",
     "prefer",
-    "priority",
     "qos",
     "reboot",
     "reqcores",
@@ -39,7 +38,6 @@ const REFUSED: &[&str] = &[
     "reqthreads",
     "resetaccruetime",
     "shared",
-    "sitefactor",
     "stderr",
     "stdin",
     "stdout",
@@ -196,6 +194,13 @@ impl Subject<'_> {
                 change.begin = Some(begin);
             }
             "nice" => change.nice = Some(value.parse().map_err(|_| self.invalid("Invalid nice value"))?),
+            "priority" => {
+                change.priority =
+                    Some(value.parse().map_err(|_| self.invalid("Invalid job priority specified"))?);
+            }
+            "sitefactor" => {
+                change.site_factor = Some(value.parse().map_err(|_| self.invalid("Invalid site factor"))?);
+            }
             "reservationname" | "reservation" => change.reservation = text(),
             "requeue" => change.requeue = Some(self.yes_or_no("Requeue", value)?),
             "dependency" => {
@@ -354,6 +359,8 @@ const SIMPLE_KEYS: &[&str] = &[
     "starttime",
     "eligibletime",
     "nice",
+    "priority",
+    "sitefactor",
     "requeue",
     "dependency",
     "arraytaskthrottle",

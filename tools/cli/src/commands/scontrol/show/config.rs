@@ -1,8 +1,10 @@
 //! `scontrol show config`: the parameters in force that Daybook has, and no others.
 
+use daybook_schemas::Seconds;
 use daybook_schemas::events::ClusterConfigured;
-use daybook_schemas::grammar::license;
+use daybook_schemas::grammar::{duration, license};
 use daybook_schemas::job::MemoryRequest;
+use daybook_schemas::priority::PriorityParameters;
 
 use crate::client::{CallError, Client};
 use crate::commands::scontrol::Flags;
@@ -35,7 +37,7 @@ fn text(cluster: &ClusterConfigured, instants: &Instants) -> String {
     let administrators: Vec<String> = cluster.administrators.iter().map(u32::to_string).collect();
     let sources: Vec<&str> = cluster.sources.iter().map(|source| source.name.as_str()).collect();
     let over_time_limit = parameters.over_time_limit_minutes;
-    let rows: Vec<(&str, String)> = vec![
+    let mut rows: Vec<(&str, String)> = vec![
         ("ClusterName", cluster.cluster_name.clone()),
         ("DaybookAdministrators", or_none(&administrators.join(","))),
         ("DaybookBackfillReservations", parameters.backfill_reservations.to_string()),
@@ -54,11 +56,43 @@ fn text(cluster: &ClusterConfigured, instants: &Instants) -> String {
         ("MinJobAge", format!("{} sec", parameters.min_job_age)),
         ("OverTimeLimit", format!("{over_time_limit} min")),
     ];
+    rows.extend(priority(parameters.priority.as_ref()));
     for (name, value) in rows {
         text.push_str(&format!("{name:<23} = {value}\n"));
     }
     text.push('\n');
     text
+}
+
+/// What priorities are made of, under Slurm's names and Daybook's own.
+fn priority(parameters: Option<&PriorityParameters>) -> Vec<(&'static str, String)> {
+    let Some(parameters) = parameters else {
+        return vec![("PriorityType", "priority/basic".to_string())];
+    };
+    let time = |seconds: Seconds| duration::format_elapsed(seconds.0);
+    let mut flags: Vec<&str> = parameters.flags.iter().map(|flag| flag.word()).collect();
+    flags.sort_unstable();
+    let tres: Vec<String> =
+        parameters.weight_tres.iter().map(|(name, weight)| format!("{name}={weight}")).collect();
+    let reset = parameters.usage_reset.map_or("NONE", |period| period.word());
+    vec![
+        ("PriorityCalcPeriod", time(parameters.period)),
+        ("PriorityDecayHalfLife", time(parameters.decay_half_life)),
+        ("PriorityFavorSmall", if parameters.favor_small { "Yes" } else { "No" }.to_string()),
+        ("PriorityFlags", flags.join(",")),
+        ("PriorityMaxAge", time(parameters.age_max)),
+        ("PriorityShortTime", time(parameters.short_time)),
+        ("PriorityType", "priority/multifactor".to_string()),
+        ("PriorityUsageResetPeriod", reset.to_string()),
+        ("PriorityWeightAge", parameters.weight_age.to_string()),
+        ("PriorityWeightAssoc", parameters.weight_association.to_string()),
+        ("PriorityWeightFairShare", parameters.weight_fair_share.to_string()),
+        ("PriorityWeightJobSize", parameters.weight_job_size.to_string()),
+        ("PriorityWeightPartition", parameters.weight_partition.to_string()),
+        ("PriorityWeightQOS", parameters.weight_qos.to_string()),
+        ("PriorityWeightShort", parameters.weight_short.to_string()),
+        ("PriorityWeightTRES", or_none(&tres.join(","))),
+    ]
 }
 
 fn or_none(text: &str) -> String {

@@ -15,6 +15,8 @@ fn the_parameters_in_force_are_shown() {
             "kill_wait": 30, "min_job_age": 300, "max_array_size": 1001, "max_job_count": 10000, "first_job_id": 1,
             "default_memory": { "per_cpu": 500 }, "memory_is_consumed": true, "enforce_partition_limits": false,
             "job_requeue": true, "over_time_limit_minutes": 0, "backfill_reservations": 1, "planner_jobs_max": 1000,
+            "priority": { "weight_age": 1000, "weight_fair_share": 10000, "weight_tres": { "cpu": 5 }, "period": 60,
+                          "flags": ["no_normal_qos", "accrue_always"] },
         },
     }))
     .expect("a configuration");
