@@ -4,6 +4,7 @@ mod arrays;
 mod crash;
 mod licenses;
 mod lifecycle;
+mod priorities;
 mod refusals;
 mod reservations;
 mod restart;

@@ -7,7 +7,7 @@ use daybook_schemas::UtcMicros;
 use daybook_schemas::accounts::{Association, ROOT_ACCOUNT, Shares, TresAmounts};
 use daybook_schemas::api::{AssociationShare, JobPriority, LevelFairShare, PrioritiesAnswer, SharesAnswer};
 use daybook_schemas::grammar::job_id;
-use daybook_schemas::job::JobState;
+use daybook_schemas::job::{ArrayRequest, JobState};
 use daybook_schemas::priority::PRIORITY_FACTOR_ONE;
 
 /// Parts of a whole as they are shown.
@@ -25,9 +25,14 @@ pub(crate) fn priorities(cluster: &Cluster) -> PrioritiesAnswer {
 
 fn job_priority(cluster: &Cluster, job: &Job) -> Option<JobPriority> {
     let (parameters, factors) = (cluster.priority_parameters()?, job.priority_factors.as_deref()?);
+    let running_max = || cluster.arrays().get(&job.id).and_then(|array| array.running_max);
+    let waiting = job
+        .tasks_waiting
+        .as_ref()
+        .map(|tasks| ArrayRequest { tasks: tasks.clone(), running_max: running_max() });
     Some(JobPriority {
         job: job.id,
-        display_id: job_id::format_id(job.id, job.task, job.tasks_waiting.as_ref()),
+        display_id: job_id::format_id(job.id, job.task, waiting.as_ref()),
         partition: job.partition.to_string(),
         user: job.spec.user.name.clone(),
         uid: job.spec.user.uid,

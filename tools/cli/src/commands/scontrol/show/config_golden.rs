@@ -40,6 +40,22 @@ fn the_parameters_in_force_are_shown() {
         MaxJobCount             = 10000
         MinJobAge               = 300 sec
         OverTimeLimit           = 0 min
+        PriorityCalcPeriod      = 00:01:00
+        PriorityDecayHalfLife   = 7-00:00:00
+        PriorityFavorSmall      = No
+        PriorityFlags           = ACCRUE_ALWAYS,NO_NORMAL_QOS
+        PriorityMaxAge          = 7-00:00:00
+        PriorityShortTime       = 01:00:00
+        PriorityType            = priority/multifactor
+        PriorityUsageResetPeriod = NONE
+        PriorityWeightAge       = 1000
+        PriorityWeightAssoc     = 0
+        PriorityWeightFairShare = 10000
+        PriorityWeightJobSize   = 0
+        PriorityWeightPartition = 0
+        PriorityWeightQOS       = 0
+        PriorityWeightShort     = 0
+        PriorityWeightTRES      = cpu=5
 
     "#]]
     .assert_eq(&text);
