@@ -120,7 +120,7 @@ fn the_age_grows_from_when_it_could_have_started_to_its_most() {
         ages.push(factors(&history, free).age);
         assert_eq!(factors(&history, held).age, 0, "a held job does not age");
     }
-    let almost = u64::try_from(u128::from(ONE) * (DAY as u128 - 1) / DAY as u128).unwrap();
+    let almost = u64::try_from((u128::from(ONE) * (DAY as u128 - 1)).div_ceil(DAY as u128)).unwrap();
     assert_eq!(ages, [0, ONE / 4, ONE / 2, almost, ONE, ONE]);
 
     let accrue = PriorityParameters { flags: vec![PriorityFlag::AccrueAlways], ..weights() };
@@ -146,7 +146,7 @@ fn the_size_is_the_mean_of_parts_of_nodes_and_cpus() {
         assert_eq!(size(small), ONE - ONE / 64 * part, "{nodes} {tasks}");
         let relative = PriorityParameters { flags: vec![PriorityFlag::SmallRelativeToTime], ..weights() };
         let cpus = u128::from((nodes * 8).max(tasks));
-        assert_eq!(u128::from(size(relative)), cpus * u128::from(ONE) / (32 * 60), "{nodes} {tasks}");
+        assert_eq!(u128::from(size(relative)), (cpus * u128::from(ONE)).div_ceil(32 * 60), "{nodes} {tasks}");
     }
 }
 
@@ -165,7 +165,7 @@ fn partition_qos_association_and_limit_have_their_parts() {
         let found = factors(&history, job);
         (found.partition, found.qos, found.association, found.fair_share, found.short)
     };
-    let tenth = ONE / 10;
+    let tenth = ONE.div_ceil(10);
     // Two users (root too) that have used nothing: both have the first rank.
     assert_eq!(of(plain), (tenth, 0, ONE / 2, ONE, ONE / 2));
     assert_eq!(of(special), (ONE, ONE / 2, ONE / 2, ONE, ONE / 4 * 3));

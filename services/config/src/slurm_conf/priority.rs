@@ -101,6 +101,7 @@ fn tres_weights(pair: &Pair, findings: &mut Findings) -> BTreeMap<String, u32> {
 
 fn times(conf: &SlurmConf, parameters: &mut PriorityParameters, findings: &mut Findings) {
     let mut seconds = |key: &str, least: u64, known: Seconds| {
+        let example = if key == "PriorityCalcPeriod" { "00:05:00" } else { "7-0" };
         let Some(pair) = conf.parameter(key) else { return known };
         let Some(limit) = values::time_limit(pair, findings) else { return known };
         match limit.seconds() {
@@ -108,7 +109,7 @@ fn times(conf: &SlurmConf, parameters: &mut PriorityParameters, findings: &mut F
             // Unlimited is what 0 is where that is allowed: it never ends.
             None if least == 0 => Seconds(0),
             _ => {
-                let remedy = format!("expected at least {least} s, such as {key}=7-0");
+                let remedy = format!("expected at least a second, such as {key}={example}");
                 findings.error(&pair.place, format!("{} is out of range", pair.text()), remedy);
                 known
             }

@@ -96,12 +96,13 @@ impl Cluster {
     }
 }
 
-/// `amount` of `whole`, at most all of it; of nothing: nothing.
+/// `amount` of `whole`, at most all of it; of nothing: nothing. Rounded up, so that a weight times it, which is rounded
+/// down, loses nothing where it is whole: a tenth of 1000 is 100.
 fn part(amount: u64, whole: u64) -> u64 {
     if whole == 0 {
         return 0;
     }
-    let parts = u128::from(amount.min(whole)) * u128::from(ONE) / u128::from(whole);
+    let parts = (u128::from(amount.min(whole)) * u128::from(ONE)).div_ceil(u128::from(whole));
     u64::try_from(parts).unwrap_or(ONE)
 }
 

@@ -209,8 +209,8 @@ impl<'a> FairTree<'a> {
             self.rank = self.rank_without_ties;
         }
         self.rank_without_ties = self.rank_without_ties.saturating_sub(1);
-        let fair_share =
-            u128::from(self.rank) * u128::from(PRIORITY_FACTOR_ONE) / u128::from(self.users.max(1));
+        let parts = u128::from(self.rank) * u128::from(PRIORITY_FACTOR_ONE);
+        let fair_share = parts.div_ceil(u128::from(self.users.max(1)));
         if let Some(standing) = self.standings.get_mut(&association.id) {
             standing.fair_share = Some(u64::try_from(fair_share).unwrap_or(PRIORITY_FACTOR_ONE));
         }

@@ -21,7 +21,7 @@ fn parameters() -> PriorityParameters {
     }
 }
 
-/// Fair share in sixths, size in thousandths of 1/32, partition in tenths.
+/// Fair share in sixths, size in 64ths, partition and QOS in tenths.
 fn job(
     id: u32,
     user: (&str, u32),
@@ -32,10 +32,10 @@ fn job(
 ) -> JobPriority {
     let one = 1u64 << 32;
     let factors = PriorityFactors {
-        fair_share: fair_share * one / 6,
+        fair_share: (fair_share * one).div_ceil(6),
         job_size: size * one / 64,
-        partition: partition.1 * one / 10,
-        qos: qos * one / 10,
+        partition: (partition.1 * one).div_ceil(10),
+        qos: (qos * one).div_ceil(10),
         ..PriorityFactors::default()
     };
     let weighted =
