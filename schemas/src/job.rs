@@ -240,6 +240,12 @@ pub struct JobSpec {
     /// Time limit in minutes; absent: the partition's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit: Option<TimeLimit>,
+    /// `--time-min`: the limit may be shortened down to this where that lets the job start earlier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_min: Option<TimeLimit>,
+    /// `--deadline`: it must have ended by then, or it does not start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<UtcMicros>,
     /// Not before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begin: Option<UtcMicros>,
@@ -249,6 +255,9 @@ pub struct JobSpec {
     /// `--kill-on-invalid-dep`: a dependency that can never hold cancels the job.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kill_on_invalid_dependency: bool,
+    /// `--kill-on-invalid-dep=no`: it waits on, even where the cluster cancels such jobs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_on_invalid_dependency: bool,
     /// Submitted on hold (`-H`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,
@@ -527,6 +536,10 @@ pub enum Reason {
     TimeLimit,
     /// The launch failed so that a retry would fail too; the job was held.
     LaunchFailedRequeuedHeld,
+    /// It was put back into the queue and held (`scontrol requeuehold`).
+    RequeuedHeld,
+    /// It could not have ended before its deadline.
+    DeadLine,
 }
 
 impl Reason {
@@ -554,6 +567,8 @@ impl Reason {
             Reason::JobLaunchFailure => "JobLaunchFailure",
             Reason::TimeLimit => "TimeLimit",
             Reason::LaunchFailedRequeuedHeld => "launch_failed_requeued_held",
+            Reason::RequeuedHeld => "job requeued in held state",
+            Reason::DeadLine => "DeadLine",
         }
     }
 }

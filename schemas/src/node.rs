@@ -127,6 +127,24 @@ pub enum NodeUpdateState {
     Undrain,
     /// Not usable; what runs there ends as NODE_FAIL (or is requeued).
     Down,
+    /// Expected to fail: no new work; what runs may end.
+    Fail,
+}
+
+/// `ReturnToService`: which nodes come back by themselves when they are heard again. What an administrator set down stays
+/// down in any case.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ReturnToService {
+    /// 0: none whose runs were given up.
+    Never,
+    /// 1: those that were only silent, unless they rebooted meanwhile.
+    UnlessRebooted,
+    /// 2: all.
+    #[default]
+    Always,
 }
 
 /// A partition's state.
@@ -258,6 +276,15 @@ pub struct ClusterParameters {
     /// `SchedulerType=sched/builtin`: a blocked job blocks everybody behind it in its partition.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict_order: bool,
+    /// `ReturnToService`
+    #[serde(default, skip_serializing_if = "is_always")]
+    pub return_to_service: ReturnToService,
+    /// `kill_invalid_depend`: jobs whose dependencies can never hold are cancelled unless they say otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kill_invalid_dependency: bool,
+    /// `enable_user_top`: whether users may put their own jobs in front of their others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub enable_user_top: bool,
     /// Behind protected starts the shortest expected run is tried first; `backfill_order` in `daybook.toml`'s
     /// `[planner]`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -283,6 +310,9 @@ impl Default for ClusterParameters {
             planner_jobs_max: 10_000,
             switch_wait_max: default_switch_wait(),
             strict_order: false,
+            return_to_service: ReturnToService::Always,
+            kill_invalid_dependency: false,
+            enable_user_top: false,
             backfill_by_expected_time: false,
         }
     }
@@ -295,6 +325,10 @@ fn default_switch_wait() -> Seconds {
 
 fn is_default_switch_wait(wait: &Seconds) -> bool {
     *wait == default_switch_wait()
+}
+
+fn is_always(rule: &ReturnToService) -> bool {
+    *rule == ReturnToService::Always
 }
 
 /// Slurm's `SlurmdTimeout` where nobody says.

@@ -51,8 +51,9 @@ pub const OPERATIONS: &[Operation] = &[
     operation!("post" "/v1/jobs/hold" by "gateway": "Put jobs on hold."; JobAction => Changed),
     operation!("post" "/v1/jobs/release" by "gateway": "Release held jobs."; JobAction => Changed),
     operation!("post" "/v1/jobs/requeue" by "gateway": "Put jobs back into the queue."; JobAction => Changed),
+    operation!("post" "/v1/jobs/top" by "gateway": "Put jobs in front of their owner's others."; JobAction => Changed),
     operation!("post" "/v1/jobs/update" by "gateway": "Change a job."; JobUpdateRequest => Changed),
-    operation!("post" "/v1/nodes/update" by "gateway": "Drain, resume or set down nodes."; NodeUpdateRequest => Changed),
+    operation!("post" "/v1/nodes/update" by "gateway": "Drain, resume or set down nodes, or change their properties."; NodeUpdateRequest => Changed),
     operation!("get" "/v1/events" by "gateway": "The log, one event a line."; => EventRecord; "application/x-ndjson"; [
         ("stream", "state (the default) or detail"), ("from", "first position"), ("job", "only this job"),
         ("follow", "true: stay and send what comes"), ("limit", "at most so many")

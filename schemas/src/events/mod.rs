@@ -7,6 +7,7 @@ mod cluster_configured;
 mod job_cancel_requested;
 mod job_finished;
 mod job_held;
+mod job_parted;
 mod job_released;
 mod job_requeued;
 mod job_submitted;
@@ -29,6 +30,7 @@ pub use cluster_configured::{ClusterConfigured, ConfigurationSource};
 pub use job_cancel_requested::JobCancelRequested;
 pub use job_finished::JobFinished;
 pub use job_held::JobHeld;
+pub use job_parted::JobParted;
 pub use job_released::JobReleased;
 pub use job_requeued::JobRequeued;
 pub use job_submitted::JobSubmitted;
@@ -139,8 +141,11 @@ event_types! {
         "A waiting job (of an array: its waiting tasks) is over with this state. Without effect on any other.";
     JobHeld = "job.held.v1" by "gateway",
         "The job does not start. What runs goes on, and is held if it comes back into the queue.";
+    JobParted = "job.parted.v1" by "gateway",
+        "Each of these waiting tasks is a job of its own that waits as the array does; the array's record waits for the \
+         others.";
     JobReleased = "job.released.v1" by "gateway",
-        "The job may start again, unless something else keeps it waiting.";
+        "The job may start again, unless something else keeps it waiting. A priority that was set is forgotten.";
     JobRequeued = "job.requeued.v1" by "gateway",
         "An ended job waits again, not before two minutes from its end; a running one is told to end, and waits again then.";
     JobSubmitted = "job.submitted.v1" by "gateway",

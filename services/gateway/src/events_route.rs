@@ -62,6 +62,7 @@ impl Wanted {
         match body {
             Body::JobSubmitted(data) => one(data.job),
             Body::JobUpdated(data) => one(data.job),
+            Body::JobParted(data) => one(data.array),
             Body::JobHeld(data) => one(data.target.job),
             Body::JobReleased(data) => one(data.target.job),
             Body::JobCancelRequested(data) => one(data.target.job),

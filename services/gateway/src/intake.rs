@@ -127,6 +127,12 @@ impl Worker {
                     return refuse_all(batch, ApiError::new(ErrorCode::NotReady, error.to_string()));
                 }
             };
+            if batch.len() > 1 && batch.iter().any(|waiting| waiting.request.is_alone()) {
+                for waiting in batch {
+                    Box::pin(self.handle(vec![waiting])).await;
+                }
+                return;
+            }
             let (accepted, plans) = self.decide(&cluster, batch);
             batch = accepted;
             let events: Vec<Event> = plans.iter().flat_map(|plan| plan.events.iter().cloned()).collect();
@@ -207,10 +213,10 @@ impl Worker {
 
     /// Decides each request against one snapshot; refusals are answered at once.
     fn decide(&self, cluster: &Cluster, batch: Vec<Waiting>) -> (Vec<Waiting>, Vec<Plan>) {
-        let mut next_id = cluster.next_job_id();
+        let (mut next_id, now) = (cluster.next_job_id(), self.clock.now());
         let (mut accepted, mut plans) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
         for waiting in batch {
-            match waiting.request.decide(cluster, &self.authority, waiting.peer, next_id) {
+            match waiting.request.decide(cluster, &self.authority, waiting.peer, next_id, now) {
                 Ok((decided, bodies)) => {
                     next_id = JobId(bodies.iter().fold(next_id.0, |next, body| match body {
                         Body::JobSubmitted(data) => data.job.0.saturating_add(data.ids),

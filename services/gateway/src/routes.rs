@@ -62,6 +62,7 @@ pub fn router(gateway: Gateway) -> Router {
         .route("/v1/jobs/hold", post(hold))
         .route("/v1/jobs/release", post(release))
         .route("/v1/jobs/requeue", post(requeue))
+        .route("/v1/jobs/top", post(top))
         .route("/v1/jobs/update", post(update))
         .route("/v1/nodes/update", post(update_nodes))
         .route("/v1/events", get(crate::events_route::events))
@@ -174,6 +175,10 @@ async fn requeue(
     Json(asked): Json<JobAction>,
 ) -> Answer<Changed> {
     act(&gateway, asker, ActionKind::Requeue, asked).await
+}
+
+async fn top(State(gateway): State<Gateway>, asker: Asker, Json(asked): Json<JobAction>) -> Answer<Changed> {
+    act(&gateway, asker, ActionKind::Top, asked).await
 }
 
 async fn update(

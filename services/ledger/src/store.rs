@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use daybook_schemas::events::ClusterConfigured;
+use daybook_schemas::node::ReturnToService;
 use daybook_schemas::job::{MemoryRequest, TimeLimit};
 use daybook_schemas::{Seq, UtcMicros};
 use rocksdb::{
@@ -37,6 +38,8 @@ pub(crate) struct ClusterRow {
     pub(crate) name: String,
     pub(crate) default_memory: Option<MemoryRequest>,
     pub(crate) min_job_age: u64,
+    #[serde(default)]
+    pub(crate) return_to_service: ReturnToService,
     pub(crate) partitions: std::collections::BTreeMap<String, PartitionRow>,
     /// The first registration of any node, in whole seconds.
     pub(crate) registered_since: Option<i64>,
@@ -53,6 +56,7 @@ impl ClusterRow {
         self.name.clone_from(&data.cluster_name);
         self.default_memory = data.parameters.default_memory;
         self.min_job_age = data.parameters.min_job_age.0;
+        self.return_to_service = data.parameters.return_to_service;
         self.partitions = data
             .partitions
             .iter()

@@ -383,7 +383,7 @@ fn eligibility_and_reasons_follow_holds_begin_and_conditions() {
     };
     reasons(2.0, &[(1, Reason::Resources), (3, Reason::BeginTime), (4, Reason::Dependency)]);
     reasons(50.0, &[(4, Reason::Priority)]);
-    story.at(60.0).add(JobReleased { target: target(2, None) });
+    story.at(60.0).add(JobReleased { target: target(2, None), as_owner: false });
     story.at(61.0).add(JobHeld { target: target(1, None), by_administrator: true });
     expect![[r#"
         1 PENDING 1 JobHeldAdmin

@@ -1,4 +1,5 @@
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use daybook_schemas::events::{ClusterConfigured, LogDurabilityDeclared};
@@ -47,6 +48,8 @@ pub struct Cluster {
     pub(crate) plan_seq: Seq,
     /// Expected starts of the last planning cycle.
     pub(crate) expected_starts: OrdMap<JobId, UtcMicros>,
+    /// The nodes that it keeps something of for them.
+    pub(crate) planned_nodes: OrdMap<JobId, Arc<[NodeName]>>,
     /// `now` of the last recorded planning cycle.
     pub(crate) last_cycle: Option<UtcMicros>,
     /// Allocations that were void when they came.
@@ -69,6 +72,7 @@ pub struct Cluster {
     pub(crate) active_names: OrdMap<(u32, Arc<str>), OrdSet<JobId>>,
     pub(crate) singletons: OrdMap<(u32, Arc<str>), OrdSet<JobId>>,
     pub(crate) hopeless: OrdSet<JobId>,
+    pub(crate) deadlines: OrdSet<(UtcMicros, JobId)>,
     /// Of each partition the ready jobs that are recorded to wait for resources.
     pub(crate) blocked: OrdMap<Arc<str>, OrdSet<PendingKey>>,
     /// One copy of each request that a record has, with the number of its records.
@@ -137,7 +141,12 @@ impl Cluster {
         &self.delayed
     }
 
-    /// Waiting jobs whose dependencies can never hold and that asked to be cancelled then.
+    /// Waiting jobs that have a deadline, by the last instant at which they can start, soonest first.
+    pub fn deadlines(&self) -> &OrdSet<(UtcMicros, JobId)> {
+        &self.deadlines
+    }
+
+    /// Waiting jobs whose dependencies can never hold and that are to be cancelled then.
     pub fn hopeless(&self) -> &OrdSet<JobId> {
         &self.hopeless
     }
@@ -145,6 +154,13 @@ impl Cluster {
     /// How many of the records in memory are over and released.
     pub fn ended_count(&self) -> usize {
         self.ended.len()
+    }
+
+    /// The records of a user that have not ended, by name.
+    pub fn active_of(&self, uid: u32) -> impl Iterator<Item = &Arc<Job>> {
+        let from = (uid, Arc::from(""));
+        let named = self.active_names.range(from..).take_while(move |((of, _), _)| *of == uid);
+        named.flat_map(|(_, ids)| ids).filter_map(|id| self.jobs.get(id))
     }
 
     /// The id that the next job gets.
@@ -170,6 +186,11 @@ impl Cluster {
     /// Expected starts of the last recorded planning cycle.
     pub fn expected_starts(&self) -> &OrdMap<JobId, UtcMicros> {
         &self.expected_starts
+    }
+
+    /// The nodes that the last recorded planning cycle keeps something of for jobs that start later.
+    pub fn planned_nodes(&self) -> BTreeSet<&NodeName> {
+        self.planned_nodes.values().flat_map(|nodes| nodes.iter()).collect()
     }
 
     /// `now` of the last recorded planning cycle.

@@ -83,6 +83,7 @@ impl Cluster {
                 Entry::Delayed(key) => drop(self.delayed.insert(key)),
                 Entry::Ended(key) => drop(self.ended.insert(key)),
                 Entry::Hopeless(id) => drop(self.hopeless.insert(id)),
+                Entry::Deadline(key) => drop(self.deadlines.insert(key)),
                 Entry::Blocked(partition, key) => insert_into(&mut self.blocked, partition, key),
                 Entry::Dependent(other) => insert_into(&mut self.dependents, other, job.id),
                 Entry::Active(key) => insert_into(&mut self.active_names, key, job.id),
@@ -103,6 +104,7 @@ impl Cluster {
                 Entry::Delayed(key) => drop(self.delayed.remove(&key)),
                 Entry::Ended(key) => drop(self.ended.remove(&key)),
                 Entry::Hopeless(id) => drop(self.hopeless.remove(&id)),
+                Entry::Deadline(key) => drop(self.deadlines.remove(&key)),
                 Entry::Blocked(partition, key) => remove_from(&mut self.blocked, partition, key),
                 Entry::Dependent(other) => remove_from(&mut self.dependents, other, job.id),
                 Entry::Active(key) => remove_from(&mut self.active_names, key, job.id),
@@ -137,9 +139,10 @@ impl Cluster {
                 }
             }
         }
-        if job.spec.kill_on_invalid_dependency && job.dependencies_hopeless() {
+        if self.is_cancelled_when_hopeless(job) && job.dependencies_hopeless() {
             entries.push(Entry::Hopeless(job.id));
         }
+        entries.extend(job.latest_start().map(|latest| Entry::Deadline((latest, job.id))));
         for state in &job.dependencies {
             match (state.condition.kind, state.condition.job) {
                 (DependencyKind::Singleton, _) => entries.push(Entry::Singleton(name())),
@@ -150,6 +153,13 @@ impl Cluster {
             }
         }
         entries
+    }
+
+    /// Whether a job is cancelled once its dependencies can never hold.
+    fn is_cancelled_when_hopeless(&self, job: &Job) -> bool {
+        let by_default =
+            self.configured.as_ref().is_some_and(|configured| configured.parameters.kill_invalid_dependency);
+        job.spec.kill_on_invalid_dependency || by_default && !job.spec.keep_on_invalid_dependency
     }
 
     /// Moves the clock of the state forward: what was delayed until now is ready.
@@ -213,6 +223,7 @@ enum Entry {
     Delayed((UtcMicros, JobId)),
     Ended((UtcMicros, JobId)),
     Hopeless(JobId),
+    Deadline((UtcMicros, JobId)),
     Blocked(Arc<str>, crate::cluster::PendingKey),
     Dependent(JobId),
     Active((u32, Arc<str>)),

@@ -49,8 +49,20 @@ pub struct Job {
     pub requeue: bool,
     /// The limit now, resolved against the partition's default.
     pub time_limit: TimeLimit,
+    /// The limit that its present or last run was shortened from, to start earlier; it has it again when it comes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit_whole: Option<TimeLimit>,
+    /// The shortest limit that it may be given to start earlier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_min: Option<TimeLimit>,
+    /// It must have ended by then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<UtcMicros>,
     /// Higher starts first; the hold does not change it.
     pub priority: u32,
+    /// The priority was set by hand: it stays, and `nice` does not count.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub priority_fixed: bool,
     /// Subtracted from the priority.
     pub nice: i32,
     /// The log's time of the submission.
@@ -123,13 +135,14 @@ impl Job {
 
     /// Why it waits, as squeue shows it at `now`.
     pub fn shown_reason(&self, now: UtcMicros) -> Reason {
-        if self.state != JobState::Pending {
+        if self.state.is_ended() {
             return self.reason;
         }
         match self.hold {
             Some(Hold::Admin) => return Reason::JobHeldAdmin,
-            Some(Hold::User) if self.reason == Reason::LaunchFailedRequeuedHeld => return self.reason,
+            Some(Hold::User) if is_of_requeue(self.reason) => return self.reason,
             Some(Hold::User) => return Reason::JobHeldUser,
+            None if self.state != JobState::Pending => return self.reason,
             None => {}
         }
         if self.dependencies_hopeless() {
@@ -144,8 +157,37 @@ impl Job {
         self.reason
     }
 
+    /// The shortest limit that it may be started with. An unlimited job with a deadline gets what is left until then.
+    pub fn shortest_limit(&self) -> TimeLimit {
+        match (self.time_min, self.time_limit) {
+            (Some(least), limit) if least < limit => least,
+            (_, TimeLimit::Unlimited) if self.deadline.is_some() => TimeLimit::minutes(1),
+            (_, limit) => limit,
+        }
+    }
+
+    /// The longest limit that it may be started with at `now`: whole minutes where its deadline cuts it.
+    pub fn longest_limit(&self, now: UtcMicros) -> TimeLimit {
+        let left = self.deadline.map(|deadline| {
+            let minutes = u64::try_from(deadline.0.saturating_sub(now.0) / 60_000_000).unwrap_or(0);
+            TimeLimit::Seconds(minutes.saturating_mul(60))
+        });
+        left.map_or(self.time_limit, |left| left.min(self.time_limit)).max(self.shortest_limit())
+    }
+
+    /// The last instant at which it can start and still end before its deadline; `None`: it has none.
+    pub fn latest_start(&self) -> Option<UtcMicros> {
+        let seconds = self.shortest_limit().seconds().and_then(|seconds| i64::try_from(seconds).ok());
+        Some(self.deadline?.plus_seconds(seconds.unwrap_or(i64::MAX).saturating_neg()))
+    }
+
     /// Priority as shown: 0 while held.
     pub fn shown_priority(&self) -> u32 {
         if self.hold.is_some() && !self.state.is_ended() { 0 } else { self.priority }
     }
+}
+
+/// Whether a reason says why a job that came back into the queue is held.
+fn is_of_requeue(reason: Reason) -> bool {
+    matches!(reason, Reason::LaunchFailedRequeuedHeld | Reason::RequeuedHeld)
 }

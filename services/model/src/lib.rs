@@ -7,6 +7,7 @@
 //! Cloning a `Cluster` is cheap (persistent maps), so readers get whole snapshots and never a lock.
 
 mod array;
+mod circle;
 mod cluster;
 mod dependency;
 pub mod fit;

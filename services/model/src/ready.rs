@@ -3,7 +3,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use daybook_schemas::JobId;
+use daybook_schemas::{JobId, UtcMicros};
 use daybook_schemas::job::{Reason, ResourceRequest, TimeLimit};
 use imbl::{OrdMap, OrdSet};
 
@@ -19,7 +19,11 @@ pub struct ReadyKind {
     pub time_limit: TimeLimit,
     /// The reason that is recorded.
     pub reason: Reason,
-    /// An array has a limit of its own, so each is alone.
+    /// The shortest limit that will do.
+    pub time_min: Option<TimeLimit>,
+    /// By when it must have ended.
+    pub deadline: Option<UtcMicros>,
+    /// An array has a limit of its own, so each is alone with its tasks.
     pub array: Option<JobId>,
     /// What is needed.
     pub request: Arc<ResourceRequest>,
@@ -38,7 +42,9 @@ impl ReadyKind {
             partition: job.partition.clone(),
             time_limit: job.time_limit,
             reason: job.reason,
-            array: job.tasks_waiting.is_some().then_some(job.id),
+            time_min: job.time_min,
+            deadline: job.deadline,
+            array: job.task.map(|task| task.array_job).or(job.tasks_waiting.is_some().then_some(job.id)),
             request: job.request.clone(),
             reason_detail: job.reason_detail.clone(),
         }

@@ -134,6 +134,7 @@ impl Cluster {
             ("active names", fresh.active_names == self.active_names),
             ("singletons", fresh.singletons == self.singletons),
             ("hopeless", fresh.hopeless == self.hopeless),
+            ("deadlines of", fresh.deadlines == self.deadlines),
             ("blocked", fresh.blocked == self.blocked),
             ("requests of", fresh.requests == self.requests),
         ];

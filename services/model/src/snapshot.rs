@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use daybook_schemas::canonical::{self, CanonicalError, Hasher};
 use daybook_schemas::events::{ClusterConfigured, LogDurabilityDeclared};
-use daybook_schemas::{JobId, Seq, UtcMicros};
+use daybook_schemas::{JobId, NodeName, Seq, UtcMicros};
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::Cluster;
@@ -19,7 +19,7 @@ use crate::usual::{Frequency, UsualRequest};
 use crate::{ArrayState, Job, Node, Run};
 
 /// Goes up whenever the reducer makes another state of the same commits, or the snapshot's form changes.
-pub const REDUCER_VERSION: u32 = 4;
+pub const REDUCER_VERSION: u32 = 5;
 
 /// The longest line of a snapshot that is read, in bytes.
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -71,6 +71,7 @@ struct Scalars {
     jobs_seq: Seq,
     plan_seq: Seq,
     expected_starts: Vec<(JobId, UtcMicros)>,
+    planned_nodes: Vec<(JobId, Arc<[NodeName]>)>,
     last_cycle: Option<UtcMicros>,
     void_allocations: u64,
     durability: Option<Arc<LogDurabilityDeclared>>,
@@ -126,6 +127,7 @@ pub fn write_snapshot(cluster: &Cluster, to: impl Write) -> Result<String, Snaps
         jobs_seq: cluster.jobs_seq,
         plan_seq: cluster.plan_seq,
         expected_starts: cluster.expected_starts.iter().map(|(job, start)| (*job, *start)).collect(),
+        planned_nodes: cluster.planned_nodes.iter().map(|(job, nodes)| (*job, nodes.clone())).collect(),
         last_cycle: cluster.last_cycle,
         void_allocations: cluster.void_allocations,
         durability: cluster.durability.clone(),
@@ -202,6 +204,7 @@ fn restore(cluster: &mut Cluster, line: Line) {
             cluster.jobs_seq = scalars.jobs_seq;
             cluster.plan_seq = scalars.plan_seq;
             cluster.expected_starts = scalars.expected_starts.into_iter().collect();
+            cluster.planned_nodes = scalars.planned_nodes.into_iter().collect();
             cluster.last_cycle = scalars.last_cycle;
             cluster.void_allocations = scalars.void_allocations;
             cluster.durability = scalars.durability;
@@ -239,6 +242,7 @@ impl Cluster {
         self.active_names.clear();
         self.singletons.clear();
         self.hopeless.clear();
+        self.deadlines.clear();
         self.blocked.clear();
         self.requests.clear();
         let jobs: Vec<Arc<Job>> = self.jobs.values().cloned().collect();

@@ -156,7 +156,7 @@ pub fn release(request_id: String, job: JobId) -> Asked {
 /// An administrator brings a node back.
 pub fn resume(request_id: String, node: &NodeName) -> Asked {
     let state = Some(NodeUpdateState::Resume);
-    let request = NodeUpdateRequest { request_id, nodes: vec![node.clone()], state, reason: None };
+    let request = NodeUpdateRequest { request_id, nodes: vec![node.clone()], state, ..NodeUpdateRequest::default() };
     json("/v1/nodes/update", 0, &request, format!("resume {node}"))
 }
 
@@ -177,7 +177,7 @@ fn update(request_id: String, cluster: &Cluster, now: UtcMicros, choice: &mut Ch
         dependencies: choice.chance(20).then(Dependencies::default),
         ..JobUpdated::default()
     };
-    json("/v1/jobs/update", 0, &JobUpdateRequest { request_id, change }, format!("update {job}"))
+    json("/v1/jobs/update", 0, &JobUpdateRequest { request_id, change, tasks: None }, format!("update {job}"))
 }
 
 fn node_update(request_id: String, cluster: &Cluster, choice: &mut Choice) -> Asked {
@@ -191,7 +191,7 @@ fn node_update(request_id: String, cluster: &Cluster, choice: &mut Choice) -> As
     ]);
     let words = format!("set {node} {state:?}");
     let request =
-        NodeUpdateRequest { request_id, nodes: vec![node], state, reason: Some("simulated".to_string()) };
+        NodeUpdateRequest { request_id, nodes: vec![node], state, reason: Some("simulated".to_string()), ..NodeUpdateRequest::default() };
     json("/v1/nodes/update", 0, &request, words)
 }
 

@@ -6,7 +6,7 @@ use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::{MemoryRequest, TimeLimit};
 use daybook_schemas::node::{
     ClusterParameters, GpuDevice, InitialNodeState, NodeDefinition, NodeUpdateState, PartitionDefinition,
-    PartitionState,
+    PartitionState, ReturnToService,
 };
 use daybook_schemas::topology::{BlockDefinition, BlockTopology, SwitchDefinition, Topology};
 use daybook_schemas::{BlobHash, Body, Mebibytes, NodeName, Seconds, Subject};
@@ -39,6 +39,9 @@ fn full_configuration() -> ClusterConfigured {
         parameters: ClusterParameters {
             default_memory: Some(MemoryRequest::PerCpu(Mebibytes(500))),
             switch_wait_max: Seconds(60),
+            return_to_service: ReturnToService::UnlessRebooted,
+            kill_invalid_dependency: true,
+            enable_user_top: true,
             ..plain_parameters()
         },
         administrators: vec![64030],
@@ -67,6 +70,9 @@ fn plain_parameters() -> ClusterParameters {
         planner_jobs_max: 1000,
         switch_wait_max: Seconds(300),
         strict_order: true,
+        return_to_service: ReturnToService::Always,
+        kill_invalid_dependency: false,
+        enable_user_top: false,
         backfill_by_expected_time: true,
     }
 }
@@ -248,7 +254,12 @@ pub fn node_updated() -> (Subject, Body, Body) {
         node: node.clone(),
         state: Some(NodeUpdateState::Down),
         reason: Some("fan \"2\" broken, grüße".to_string()),
+        weight: Some(7),
+        features: Some(vec!["intel".to_string(), "avx512".to_string()]),
+        active_features: Some(vec!["avx512".to_string()]),
+        comment: Some("hi there".to_string()),
+        extra: Some("rack=4".to_string()),
     };
-    let minimal = NodeUpdated { node, state: None, reason: None };
+    let minimal = NodeUpdated::new(node, None, None);
     (Subject::Admin, full.into(), minimal.into())
 }

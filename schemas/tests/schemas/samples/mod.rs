@@ -34,6 +34,7 @@ pub fn of(type_name: &'static str) -> Sample {
         "job.submitted.v1" => job::submitted(),
         "job.updated.v1" => job::updated(),
         "job.held.v1" => job::held(),
+        "job.parted.v1" => job::parted(),
         "job.released.v1" => job::released(),
         "job.cancel_requested.v1" => job::cancel_requested(),
         "job.requeued.v1" => job::requeued(),

@@ -3,7 +3,9 @@
 mod cancel;
 mod job_action;
 mod node_update;
+mod parts;
 mod submission;
+mod top;
 mod update;
 
 pub(crate) use cancel::{Cancel, check_restricted};
@@ -16,7 +18,7 @@ use std::sync::Arc;
 
 use daybook_model::{Cluster, Job};
 use daybook_schemas::api::{ApiError, ErrorCode, JobSelector, Peer, TargetOutcome};
-use daybook_schemas::{Body, JobId};
+use daybook_schemas::{Body, JobId, UtcMicros};
 
 use crate::authority::Authority;
 
@@ -44,6 +46,14 @@ pub(crate) struct Decided {
 pub(crate) type Decision = Result<(Decided, Vec<Body>), ApiError>;
 
 impl Request {
+    /// Whether it has to be decided with no other request beside it.
+    pub(crate) fn is_alone(&self) -> bool {
+        match self {
+            Request::Update(request) => request.is_alone(),
+            _ => false,
+        }
+    }
+
     /// Decides against a snapshot. Pure but for the machine's user database. `next_id` is the first free job id.
     pub(crate) fn decide(
         &self,
@@ -51,12 +61,13 @@ impl Request {
         authority: &Authority,
         peer: Peer,
         next_id: JobId,
+        now: UtcMicros,
     ) -> Decision {
         match self {
-            Request::Submission(request) => request.decide(cluster, next_id),
+            Request::Submission(request) => request.decide(cluster, next_id, now),
             Request::Cancel(request) => request.decide(cluster, authority, peer),
             Request::Action(request) => Ok(request.decide(cluster, authority, peer)),
-            Request::Update(request) => request.decide(cluster, authority, peer),
+            Request::Update(request) => request.decide(cluster, authority, peer, now),
             Request::NodeUpdate(request) => request.decide(cluster, authority, peer),
         }
     }
@@ -92,8 +103,10 @@ fn selected(cluster: &Cluster, selector: &JobSelector) -> Result<Vec<Arc<Job>>, 
     {
         found.push(record.clone());
     }
-    let started = array.started.intersection(&meant);
-    let tasks = started.iter().filter_map(|task| array.task_job_id(task));
-    found.extend(tasks.filter_map(|id| cluster.jobs().get(&id).cloned()));
+    // Started ones, and those that left the array's record before.
+    let waiting = cluster.jobs().get(&selector.job).and_then(|record| record.tasks_waiting.as_ref());
+    let apart = waiting.map_or(meant.clone(), |waiting| meant.difference(waiting));
+    let apart = apart.iter().filter_map(|task| cluster.jobs().get(&array.task_job_id(task)?).cloned());
+    found.extend(apart.filter(|record| record.tasks_waiting.is_none()));
     if found.is_empty() && meant.is_empty() { Err(invalid_job()) } else { Ok(found) }
 }

@@ -4,7 +4,7 @@ use daybook_schemas::api::{ApiError, ENVIRONMENT_BYTES_MAX, ErrorCode, JobSubmis
 use daybook_schemas::events::JobSubmitted;
 use daybook_schemas::job::{Dependency, JobSpec, JobUser, ResourceRequest, TimeLimit};
 use daybook_schemas::node::PartitionState;
-use daybook_schemas::{BlobHash, JobId};
+use daybook_schemas::{BlobHash, JobId, UtcMicros};
 
 use super::{Decided, Decision};
 
@@ -25,7 +25,7 @@ pub(crate) struct Submission {
 }
 
 impl Submission {
-    pub(super) fn decide(&self, cluster: &Cluster, next_id: JobId) -> Decision {
+    pub(super) fn decide(&self, cluster: &Cluster, next_id: JobId, now: UtcMicros) -> Decision {
         let asked = &self.asked;
         let configured = cluster
             .configured()
@@ -40,6 +40,9 @@ impl Submission {
         if parameters.enforce_partition_limits {
             check_limits(cluster, &partition, asked)?;
         }
+        let limit = cluster.resolve_time_limit(asked.time_limit, &partition);
+        check_time_min(asked.time_min, limit)?;
+        check_deadline(asked.deadline, asked.time_min.unwrap_or(limit), now)?;
         let ids = array_ids(asked, parameters.max_array_size)?;
         check_dependencies(asked, next_id.0..next_id.0.saturating_add(ids))?;
         let waiting = cluster.jobs().len() - cluster.ended_count();
@@ -89,6 +92,9 @@ impl Submission {
             begin: asked.begin,
             dependencies: asked.dependencies.filter(|dependencies| !dependencies.conditions.is_empty()),
             kill_on_invalid_dependency: asked.kill_on_invalid_dependency,
+            keep_on_invalid_dependency: asked.keep_on_invalid_dependency,
+            time_min: asked.time_min,
+            deadline: asked.deadline,
             hold: asked.hold,
             nice: asked.nice,
             requeue: asked.requeue.unwrap_or(requeue_by_default),
@@ -230,16 +236,39 @@ pub(super) fn check_fits(
 fn check_limits(cluster: &Cluster, partition: &str, asked: &JobSubmission) -> Result<(), ApiError> {
     let Some(partition) = cluster.partition(partition) else { return Ok(()) };
     if asked.time_limit.is_some_and(|limit: TimeLimit| limit > partition.max_time) {
-        return Err(ApiError::new(
-            ErrorCode::InvalidTimeLimit,
-            "Requested time limit is invalid (missing or exceeds some limit)",
-        ));
+        return Err(invalid_time_limit());
     }
     let most = partition.max_nodes.unwrap_or(u32::MAX);
     if asked.request.nodes_min > most {
         return Err(ApiError::new(ErrorCode::NodeCountInvalid, "Node count specification invalid"));
     }
     Ok(())
+}
+
+/// The shortest limit is none that is longer than the limit itself.
+pub(super) fn check_time_min(time_min: Option<TimeLimit>, limit: TimeLimit) -> Result<(), ApiError> {
+    if time_min.is_some_and(|least| least > limit) { Err(invalid_time_limit()) } else { Ok(()) }
+}
+
+/// A job that could not end before its deadline if it started now is refused. `least`: the shortest limit that it takes.
+pub(super) fn check_deadline(
+    deadline: Option<UtcMicros>,
+    least: TimeLimit,
+    now: UtcMicros,
+) -> Result<(), ApiError> {
+    let Some(deadline) = deadline else { return Ok(()) };
+    let seconds = least.seconds().map_or(60, |seconds| i64::try_from(seconds).unwrap_or(i64::MAX));
+    if now.plus_seconds(seconds) > deadline {
+        return Err(invalid_time_limit().detail(format!("it could not end before its deadline, {deadline}")));
+    }
+    Ok(())
+}
+
+fn invalid_time_limit() -> ApiError {
+    ApiError::new(
+        ErrorCode::InvalidTimeLimit,
+        "Requested time limit is invalid (missing or exceeds some limit)",
+    )
 }
 
 /// `own`: the ids that the job gets. One that waits for itself would wait for ever.

@@ -62,6 +62,7 @@ fn post_event(posting: &mut Posting<'_>, place: Place<'_>) -> Result<(), LedgerE
         Body::NodeUpdated(data) => node::updated(posting, place, data),
         Body::JobSubmitted(data) => job::submitted(posting, place, data),
         Body::JobUpdated(data) => job::updated(posting, place, data),
+        Body::JobParted(data) => arrays::parted(posting, place, data),
         Body::JobHeld(data) => job::held(posting, place, data),
         Body::JobReleased(data) => job::released(posting, place, data),
         Body::JobCancelRequested(data) => job::cancel_requested(posting, place, data),
@@ -105,6 +106,7 @@ fn planner_cycle(
                     | Reason::DependencyNeverSatisfied
                     | Reason::JobHeldUser
                     | Reason::JobHeldAdmin
+                    | Reason::RequeuedHeld
             );
         if conditions_hold {
             posting.edit(&change.job, |job: &mut JobRow| job.depends = false)?;

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use daybook_schemas::events::ClusterConfigured;
@@ -35,9 +36,11 @@ pub(super) fn configured(cluster: &mut Cluster, data: &ClusterConfigured) {
     }
 }
 
-fn queued(cluster: &Cluster) -> Vec<JobId> {
-    let ready = cluster.ready.iter().map(|key| key.job);
-    ready.chain(cluster.delayed.iter().map(|(_, job)| *job)).collect()
+/// Those whose place in an index depends on the configuration.
+fn queued(cluster: &Cluster) -> BTreeSet<JobId> {
+    let ready = cluster.ready.iter().map(|key| key.job).chain(cluster.delayed.iter().map(|(_, job)| *job));
+    let hopeless = cluster.jobs.values().filter(|job| job.dependencies_hopeless()).map(|job| job.id);
+    ready.chain(hopeless).collect()
 }
 
 fn retire(cluster: &mut Cluster, name: &NodeName) {
@@ -61,6 +64,7 @@ fn define(cluster: &mut Cluster, order: u32, definition: &NodeDefinition) {
     if cluster.nodes.contains_key(&definition.name) {
         cluster.change_node(&definition.name, |node| {
             node.definition = definition.clone();
+            node.active_features = None;
             node.order = order;
             node.retired = false;
         });
@@ -80,6 +84,10 @@ fn define(cluster: &mut Cluster, order: u32, definition: &NodeDefinition) {
         registration: None,
         drain: initial.is_some_and(|initial| initial.state == NodeUpdateState::Drain),
         down: initial.is_some_and(|initial| initial.state == NodeUpdateState::Down),
+        fail: initial.is_some_and(|initial| initial.state == NodeUpdateState::Fail),
+        active_features: None,
+        comment: None,
+        extra: None,
         retired: false,
         silence: None,
         last_reported: UtcMicros(0),

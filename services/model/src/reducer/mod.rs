@@ -1,5 +1,6 @@
 //! The one reducer. One file for each family of events; nothing here fails on a valid commit.
 
+mod change;
 mod cluster;
 mod job;
 mod node;
@@ -45,9 +46,10 @@ fn apply_event(cluster: &mut Cluster, event: &Event) -> Result<(), String> {
         Body::NodeTimedOut(data) => node::timed_out(cluster, data),
         Body::NodeUpdated(data) => node::updated(cluster, event, data),
         Body::JobSubmitted(data) => job::submitted(cluster, data),
-        Body::JobUpdated(data) => job::updated(cluster, data),
-        Body::JobHeld(data) => job::held(cluster, data),
-        Body::JobReleased(data) => job::released(cluster, data),
+        Body::JobUpdated(data) => change::updated(cluster, data),
+        Body::JobParted(data) => change::parted(cluster, data),
+        Body::JobHeld(data) => change::held(cluster, data),
+        Body::JobReleased(data) => change::released(cluster, data),
         Body::JobCancelRequested(data) => job::cancel_requested(cluster, data),
         Body::JobRequeued(data) => job::requeued(cluster, data),
         Body::JobFinished(data) => job::finished(cluster, data),
@@ -76,6 +78,8 @@ fn planner_cycle(cluster: &mut Cluster, data: &PlannerCycle) {
     cluster.totals.note_cycle(cluster.position, data);
     cluster.expected_starts =
         data.reservations.iter().map(|planned| (planned.job, planned.start)).collect::<OrdMap<_, _>>();
+    cluster.planned_nodes =
+        data.reservations.iter().map(|planned| (planned.job, Arc::from(planned.nodes.as_slice()))).collect();
     for change in &data.reasons {
         cluster.change_job(change.job, |job| {
             job.reason = change.reason;

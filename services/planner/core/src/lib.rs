@@ -16,6 +16,7 @@
 //! where it replaces another recorded reason (`docs/decisions/` says why).
 
 mod cycle;
+mod endings;
 mod explain;
 mod figures;
 pub mod fragmentation;
@@ -27,6 +28,7 @@ pub mod priority;
 mod promises;
 mod queue;
 mod releases;
+mod windows;
 
 pub use cycle::{Cycle, Start};
 pub use explain::{NAMED_MAX, explain};

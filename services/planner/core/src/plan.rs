@@ -7,13 +7,14 @@ use std::rc::Rc;
 
 use daybook_model::fit::{Demand, Share, Site, could_ever_start, partition_size_limit, place};
 use daybook_model::{Cluster, Job, PendingKey};
-use daybook_schemas::events::{ArrayTaskId, CycleBound, JobFinished, PlannedStart, ReasonChange};
+use daybook_schemas::events::{ArrayTaskId, CycleBound, PlannedStart, ReasonChange};
 use daybook_schemas::grammar::hostlist;
-use daybook_schemas::job::{JobState, Reason, TimeLimit};
+use daybook_schemas::job::{Reason, TimeLimit};
 use daybook_schemas::node::{ClusterParameters, PartitionState};
-use daybook_schemas::{NodeName, RunId, UtcMicros};
+use daybook_schemas::{JobId, NodeName, RunId, UtcMicros};
 
 use crate::cycle::{Cycle, Start};
+use crate::endings::{ended_unstarted, is_overdue, next_deadline};
 use crate::explain::watch::Watch;
 use crate::ground::Ground;
 use crate::kinds::{FOR_EVER, Kind, Kinds};
@@ -32,7 +33,9 @@ pub fn plan(cluster: &Cluster, now: UtcMicros, policy: &Policy) -> Cycle {
 
 /// The same; with a watch on a job only up to that job.
 pub(crate) fn decide(cluster: &Cluster, now: UtcMicros, policy: &Policy, watch: Option<&mut Watch>) -> Cycle {
-    let has_more_to_finish = cluster.hopeless().len() > policy.finished_max as usize;
+    let overdue = cluster.deadlines().iter().take_while(|(latest, _)| *latest < now);
+    let has_more_to_finish =
+        overdue.take(policy.finished_max as usize + 1).count() + cluster.hopeless().len() > policy.finished_max as usize;
     let mut cycle = Cycle {
         input: cluster.position(),
         now,
@@ -40,11 +43,11 @@ pub(crate) fn decide(cluster: &Cluster, now: UtcMicros, policy: &Policy, watch: 
         starts: Vec::new(),
         reasons: Vec::new(),
         reservations: Vec::new(),
-        finished: hopeless(cluster, policy),
+        finished: ended_unstarted(cluster, now, policy),
         jobs_considered: 0,
         bound: has_more_to_finish.then_some(CycleBound::Finished),
         steps: 0,
-        wake: None,
+        wake: next_deadline(cluster, now),
         fragmentation: None,
         decision_hash: String::new(),
     };
@@ -60,6 +63,7 @@ pub(crate) fn decide(cluster: &Cluster, now: UtcMicros, policy: &Policy, watch: 
             kinds: Kinds::default(),
             releases: Releases::default(),
             blocked: BTreeMap::new(),
+            started_tasks: BTreeMap::new(),
             later: Vec::new(),
             cycle: &mut cycle,
             watch,
@@ -71,28 +75,20 @@ pub(crate) fn decide(cluster: &Cluster, now: UtcMicros, policy: &Policy, watch: 
     cycle.seal()
 }
 
-/// Jobs that asked to be cancelled when their dependencies can never hold.
-fn hopeless(cluster: &Cluster, policy: &Policy) -> Vec<JobFinished> {
-    let jobs = cluster.hopeless().iter().take(policy.finished_max as usize);
-    jobs.map(|job| JobFinished {
-        job: *job,
-        state: JobState::Cancelled,
-        reason: Reason::DependencyNeverSatisfied,
-    })
-    .collect()
-}
 
 pub(crate) struct Planning<'a, 'c> {
     pub(crate) cluster: &'a Cluster,
-    parameters: &'a ClusterParameters,
-    now: UtcMicros,
+    pub(crate) parameters: &'a ClusterParameters,
+    pub(crate) now: UtcMicros,
     policy: &'a Policy,
     pub(crate) ground: Ground<'a>,
     pub(crate) kinds: Kinds<'a>,
     releases: Releases<'a>,
-    promises: Promises,
+    pub(crate) promises: Promises,
     /// Jobs blocked so far, by partition.
     pub(crate) blocked: BTreeMap<usize, u32>,
+    /// Tasks of each array that this cycle has started.
+    started_tasks: BTreeMap<JobId, u64>,
     /// Jobs that are tried behind those of the queue's order: shortest expected run first.
     later: Vec<(Reverse<u32>, u64, PendingKey)>,
     pub(crate) cycle: &'c mut Cycle,
@@ -243,6 +239,9 @@ impl<'a> Planning<'a, '_> {
     }
 
     pub(crate) fn decide_on(&mut self, job: &'a Job) {
+        if is_overdue(job, self.now) {
+            return;
+        }
         let number = self.kind_of(job);
         let kind = self.kinds.get(number);
         let is_shut = matches!(kind.refused, Some((Reason::PartitionDown | Reason::PartitionInactive, _)));
@@ -257,13 +256,13 @@ impl<'a> Planning<'a, '_> {
         if room == 0 {
             return self.give_reason(job, Reason::JobArrayTaskLimit, "");
         }
-        let seconds = self.window(job);
+        let windows = self.windows(job);
         let is_closed = self.is_closed(kind.field);
         let startable = job.tasks_startable();
         let mut tasks = startable.iter().flat_map(|tasks| tasks.iter());
         while !is_closed
             && self.kinds.get(number).refused.is_none()
-            && !self.kinds.get(number).is_blocked(seconds)
+            && !self.kinds.get(number).is_blocked(windows.shortest)
         {
             let Some(run) = self.next_run(job, &mut tasks) else { return };
             if room == 0 {
@@ -272,23 +271,16 @@ impl<'a> Planning<'a, '_> {
             if self.cycle.starts.len() >= self.policy.starts_max as usize {
                 return self.meet(CycleBound::Starts);
             }
-            match self.place_now(number, seconds) {
-                Some(shares) => self.start(job, seconds, run, &shares),
-                None => self.judge(job, number, seconds),
+            match self.place_longest(number, &windows) {
+                Some((seconds, shares)) => self.start(job, windows.limit(seconds), seconds, run, &shares),
+                None => self.judge(job, number, windows.shortest),
             }
             room -= 1;
         }
         match self.kinds.get(number).refused.clone() {
             Some((reason, detail)) => self.give_reason(job, reason, &detail),
-            None => self.wait_its_turn(job, number, seconds),
+            None => self.wait_its_turn(job, number, windows.shortest),
         }
-    }
-
-    /// How long a job may hold what it gets, in seconds.
-    pub(crate) fn window(&self, job: &Job) -> i64 {
-        let grace = u64::from(self.parameters.over_time_limit_minutes) * 60;
-        let limit = job.time_limit.seconds().map(|seconds| seconds.saturating_add(grace));
-        limit.map_or(FOR_EVER, |seconds| i64::try_from(seconds).unwrap_or(FOR_EVER))
     }
 
     pub(crate) fn kind_of(&mut self, job: &'a Job) -> usize {
@@ -333,10 +325,14 @@ impl<'a> Planning<'a, '_> {
 
     /// How many tasks of an array may start; of a plain job, or a task that starts again: without bound.
     fn array_room(&self, job: &Job) -> u64 {
-        match &job.tasks_waiting {
-            Some(_) => self.cluster.arrays().get(&job.id).map_or(0, |array| array.room()),
-            None => u64::MAX,
-        }
+        let array = match (&job.tasks_waiting, job.task) {
+            (Some(_), _) => job.id,
+            // A task that left its array's record counts as those in it.
+            (None, Some(task)) if job.starts == 0 => task.array_job,
+            (None, _) => return u64::MAX,
+        };
+        let started = self.started_tasks.get(&array).copied().unwrap_or(0);
+        self.cluster.arrays().get(&array).map_or(0, |array| array.room().saturating_sub(started))
     }
 
     /// The next run of a record: a plain job's only one, an array's next waiting task.
@@ -348,14 +344,14 @@ impl<'a> Planning<'a, '_> {
         if job.tasks_waiting.is_none() {
             let run = RunId::new(job.id, job.starts);
             let is_started = self.cycle.starts.last().is_some_and(|start| start.run == run);
-            return (!is_started).then_some((run, None));
+            return (!is_started).then_some((run, job.task.filter(|_| job.starts == 0)));
         }
         let task = tasks.next()?;
         let id = self.cluster.arrays().get(&job.id)?.task_job_id(task)?;
         Some((RunId::new(id, 0), Some(ArrayTaskId { array_job: job.id, task })))
     }
 
-    fn place_now(&mut self, number: usize, seconds: i64) -> Option<Vec<Share>> {
+    pub(crate) fn place_now(&mut self, number: usize, seconds: i64) -> Option<Vec<Share>> {
         let (kind, ground) = (self.kinds.get_mut(number), &self.ground);
         let demand = kind.demand.as_ref()?;
         if demand.cpus_min() > self.ground.cpus_free
@@ -378,7 +374,17 @@ impl<'a> Planning<'a, '_> {
         (seconds != FOR_EVER).then(|| self.now.plus_seconds(seconds))
     }
 
-    fn start(&mut self, job: &Job, seconds: i64, run: (RunId, Option<ArrayTaskId>), shares: &[Share]) {
+    fn start(
+        &mut self,
+        job: &Job,
+        time_limit: TimeLimit,
+        seconds: i64,
+        run: (RunId, Option<ArrayTaskId>),
+        shares: &[Share],
+    ) {
+        if let Some(array) = run.1.or(job.task) {
+            *self.started_tasks.entry(array.array_job).or_insert(0) += 1;
+        }
         let until = self.end_of(seconds);
         self.ground.take(shares);
         self.releases.add(until, shares);
@@ -387,7 +393,7 @@ impl<'a> Planning<'a, '_> {
             run: run.0,
             array: run.1,
             nodes: shares.iter().map(|share| self.ground.sites[share.site].run_node(share)).collect(),
-            time_limit: job.time_limit,
+            time_limit,
             partition: job.partition.to_string(),
         });
     }

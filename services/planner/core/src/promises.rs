@@ -41,16 +41,22 @@ pub(crate) struct Promises {
     /// Ends of what is kept, with the site.
     ends: BTreeSet<(UtcMicros, usize)>,
     count: usize,
+    last_start: Option<UtcMicros>,
 }
 
 impl Promises {
     pub(crate) fn new(sites: usize) -> Promises {
-        Promises { by_site: vec![Vec::new(); sites], ends: BTreeSet::new(), count: 0 }
+        Promises { by_site: vec![Vec::new(); sites], ends: BTreeSet::new(), count: 0, last_start: None }
     }
 
     /// How many jobs something is kept for.
     pub(crate) fn count(&self) -> usize {
         self.count
+    }
+
+    /// The last start that is promised.
+    pub(crate) fn last_start(&self) -> Option<UtcMicros> {
+        self.last_start
     }
 
     /// When something that is kept comes back, and where, ascending.
@@ -92,6 +98,7 @@ impl Promises {
             }
         }
         self.count += 1;
+        self.last_start = self.last_start.max(Some(start));
     }
 
     /// `free` of a node without what is kept there at some time from `from` (`None`: now) to `until`.

@@ -81,7 +81,7 @@ impl<'a> Planning<'a, '_> {
     /// Decides on the watched job, and notes what was so before and after.
     pub(crate) fn consider_watched(&mut self, job: &'a Job) {
         let number = self.kind_of(job);
-        let until = self.end_of(self.window(job));
+        let until = self.end_of(self.windows(job).shortest);
         let kind = self.kinds.get(number);
         let field = kind.field;
         let free = |site: usize| self.ground.free(site).map(Cow::Borrowed);
