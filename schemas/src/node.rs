@@ -133,9 +133,7 @@ pub enum NodeUpdateState {
 
 /// `ReturnToService`: which nodes come back by themselves when they are heard again. What an administrator set down stays
 /// down in any case.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReturnToService {
     /// 0: none whose runs were given up.

@@ -1,6 +1,7 @@
 //! Whole clusters with real processes: from `sbatch` to the ledger.
 
 mod arrays;
+mod changes;
 mod crash;
 mod lifecycle;
 mod refusals;

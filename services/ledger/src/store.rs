@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use daybook_schemas::events::ClusterConfigured;
-use daybook_schemas::node::ReturnToService;
 use daybook_schemas::job::{MemoryRequest, TimeLimit};
+use daybook_schemas::node::ReturnToService;
 use daybook_schemas::{Seq, UtcMicros};
 use rocksdb::{
     BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBCompressionType, Direction,

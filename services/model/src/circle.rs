@@ -17,7 +17,8 @@ impl Cluster {
     /// conditions. Also true where the walk is longer than [`CIRCLE_JOBS_MAX`].
     pub fn would_wait_for_itself(&self, job: JobId, conditions: &Dependencies) -> bool {
         let array = self.jobs.get(&job).and_then(|record| record.task).map(|task| task.array_job);
-        let mut next: Vec<JobId> = conditions.conditions.iter().filter_map(|condition| condition.job).collect();
+        let mut next: Vec<JobId> =
+            conditions.conditions.iter().filter_map(|condition| condition.job).collect();
         let mut seen: BTreeSet<JobId> = BTreeSet::new();
         while let Some(other) = next.pop() {
             if other == job || Some(other) == array {

@@ -3,8 +3,8 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use daybook_schemas::{JobId, UtcMicros};
 use daybook_schemas::job::{Reason, ResourceRequest, TimeLimit};
+use daybook_schemas::{JobId, UtcMicros};
 use imbl::{OrdMap, OrdSet};
 
 use crate::cluster::{Cluster, PendingKey};

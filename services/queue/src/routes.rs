@@ -226,7 +226,10 @@ async fn nodes(State(queue): State<Queue>) -> Answer<Vec<NodeView>> {
     let cluster = queue.current().await?;
     let mut nodes: Vec<_> = cluster.nodes().values().collect();
     nodes.sort_by_key(|node| node.order);
-    Ok(Json(nodes.into_iter().map(|node| node_view(&cluster, node)).collect()))
+    let planned = cluster.planned_nodes();
+    let view =
+        |node: &daybook_model::Node| node_view(&cluster, node, planned.contains(&node.definition.name));
+    Ok(Json(nodes.into_iter().map(|node| view(node)).collect()))
 }
 
 async fn partitions(State(queue): State<Queue>) -> Answer<Vec<PartitionView>> {

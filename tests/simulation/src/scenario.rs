@@ -156,7 +156,8 @@ pub fn release(request_id: String, job: JobId) -> Asked {
 /// An administrator brings a node back.
 pub fn resume(request_id: String, node: &NodeName) -> Asked {
     let state = Some(NodeUpdateState::Resume);
-    let request = NodeUpdateRequest { request_id, nodes: vec![node.clone()], state, ..NodeUpdateRequest::default() };
+    let request =
+        NodeUpdateRequest { request_id, nodes: vec![node.clone()], state, ..NodeUpdateRequest::default() };
     json("/v1/nodes/update", 0, &request, format!("resume {node}"))
 }
 
@@ -190,8 +191,13 @@ fn node_update(request_id: String, cluster: &Cluster, choice: &mut Choice) -> As
         (15, NodeUpdateState::Down),
     ]);
     let words = format!("set {node} {state:?}");
-    let request =
-        NodeUpdateRequest { request_id, nodes: vec![node], state, reason: Some("simulated".to_string()), ..NodeUpdateRequest::default() };
+    let request = NodeUpdateRequest {
+        request_id,
+        nodes: vec![node],
+        state,
+        reason: Some("simulated".to_string()),
+        ..NodeUpdateRequest::default()
+    };
     json("/v1/nodes/update", 0, &request, words)
 }
 

@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
 use daybook_schemas::events::{
-    JobCancelRequested, JobFinished, JobHeld, JobParted, JobReleased, JobRequeued, JobSubmitted, JobTarget, JobUpdated,
+    JobCancelRequested, JobFinished, JobHeld, JobParted, JobReleased, JobRequeued, JobSubmitted, JobTarget,
+    JobUpdated,
 };
 use daybook_schemas::job::{
     ArrayRequest, Dependencies, Dependency, DependencyKind, GpuRequest, GpuScope, JobSpec, JobState, JobUser,

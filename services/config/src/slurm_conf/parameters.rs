@@ -2,7 +2,7 @@
 
 use daybook_schemas::Seconds;
 use daybook_schemas::job::MemoryRequest;
-use daybook_schemas::node::ClusterParameters;
+use daybook_schemas::node::{ClusterParameters, ReturnToService};
 
 use super::parameter_keys::SCHEDULER_OPTIONS;
 use super::{SLURM_CONF, SlurmConf};
@@ -66,6 +66,12 @@ pub(crate) fn parameters(conf: &SlurmConf, machine: &dyn Machine, findings: &mut
     {
         cluster.job_requeue = requeue == 1;
     }
+    let rule = conf.parameter("ReturnToService").and_then(|pair| values::number(pair, 0, 2, findings));
+    cluster.return_to_service = match rule {
+        Some(2) => ReturnToService::Always,
+        Some(1) => ReturnToService::UnlessRebooted,
+        _ => ReturnToService::Never,
+    };
     let whole_nodes = select_type(conf, findings);
     let coarse_cpus = select_type_parameters(conf, &mut cluster, findings);
     scheduler_type(conf, &mut cluster, findings);
@@ -255,7 +261,11 @@ fn scheduler_parameters(conf: &SlurmConf, cluster: &mut ClusterParameters, findi
         if !supported {
             continue;
         }
-        if name.eq_ignore_ascii_case("bf_job_part_count_reserve") {
+        if name.eq_ignore_ascii_case("kill_invalid_depend") {
+            cluster.kill_invalid_dependency = true;
+        } else if name.eq_ignore_ascii_case("enable_user_top") {
+            cluster.enable_user_top = true;
+        } else if name.eq_ignore_ascii_case("bf_job_part_count_reserve") {
             if let Some(jobs) = values::number32(&option, 1, BACKFILL_RESERVATIONS_MAX, findings) {
                 cluster.backfill_reservations = jobs;
             }

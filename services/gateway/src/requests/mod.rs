@@ -64,7 +64,10 @@ impl Request {
         now: UtcMicros,
     ) -> Decision {
         match self {
-            Request::Submission(request) => request.decide(cluster, next_id, now),
+            Request::Submission(request) => {
+                let is_administrator = authority.is_administrator(cluster, peer.uid);
+                request.decide(cluster, is_administrator, next_id, now)
+            }
             Request::Cancel(request) => request.decide(cluster, authority, peer),
             Request::Action(request) => Ok(request.decide(cluster, authority, peer)),
             Request::Update(request) => request.decide(cluster, authority, peer, now),

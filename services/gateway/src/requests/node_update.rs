@@ -84,15 +84,16 @@ fn is_in_service(node: &Node) -> bool {
 }
 
 fn check_texts(request: &NodeUpdateRequest) -> Result<(), ApiError> {
-    let invalid =
-        |what: &str| Err(ApiError::new(ErrorCode::InvalidRequest, "Invalid argument").detail(what));
+    let invalid = |what: &str| Err(ApiError::new(ErrorCode::InvalidRequest, "Invalid argument").detail(what));
     let texts = [&request.reason, &request.comment, &request.extra];
     if texts.into_iter().flatten().any(|text| text.len() > TEXT_BYTES_MAX || text.contains('\0')) {
         return invalid("a text is too long or has a NUL byte");
     }
     let features = [&request.features, &request.active_features];
     let is_legal = |name: &String| {
-        !name.is_empty() && name.len() <= 256 && name.chars().all(|c| c.is_ascii_graphic() && !"&|,()[]*".contains(c))
+        !name.is_empty()
+            && name.len() <= 256
+            && name.chars().all(|c| c.is_ascii_graphic() && !"&|,()[]*".contains(c))
     };
     if features.into_iter().flatten().any(|list| list.len() > FEATURES_MAX || !list.iter().all(is_legal)) {
         return Err(ApiError::new(ErrorCode::InvalidRequest, "Invalid feature specification"));

@@ -25,8 +25,17 @@ pub(crate) struct Submission {
 }
 
 impl Submission {
-    pub(super) fn decide(&self, cluster: &Cluster, next_id: JobId, now: UtcMicros) -> Decision {
+    pub(super) fn decide(
+        &self,
+        cluster: &Cluster,
+        is_administrator: bool,
+        next_id: JobId,
+        now: UtcMicros,
+    ) -> Decision {
         let asked = &self.asked;
+        if asked.nice < 0 && !is_administrator {
+            return Err(ApiError::new(ErrorCode::InvalidRequest, "Invalid --nice value"));
+        }
         let configured = cluster
             .configured()
             .ok_or_else(|| ApiError::new(ErrorCode::NotReady, "the cluster is not configured yet"))?;

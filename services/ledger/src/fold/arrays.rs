@@ -110,7 +110,8 @@ pub(super) fn split(
     task: ArrayTaskId,
 ) -> Result<bool, LedgerError> {
     let Some(array) = request(posting, task.array_job)? else { return Ok(false) };
-    let waits_alone = |job: &&JobRow| job.phase == Phase::Pending && job.task == Some(task) && job.starts == 0;
+    let waits_alone =
+        |job: &&JobRow| job.phase == Phase::Pending && job.task == Some(task) && job.starts == 0;
     if posting.get::<JobRow>(&id)?.as_ref().is_some_and(waits_alone) {
         return Ok(true);
     }

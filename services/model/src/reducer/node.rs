@@ -31,7 +31,10 @@ pub(super) fn registered(cluster: &mut Cluster, data: &NodeRegistered) {
 }
 
 fn return_to_service(cluster: &Cluster) -> ReturnToService {
-    cluster.configured.as_ref().map_or(ReturnToService::Always, |configured| configured.parameters.return_to_service)
+    cluster
+        .configured
+        .as_ref()
+        .map_or(ReturnToService::Always, |configured| configured.parameters.return_to_service)
 }
 
 /// The node is heard again. Whether it is down from now on is `ReturnToService`'s rule.
@@ -46,7 +49,8 @@ fn come_back(node: &mut Node, rule: ReturnToService, at: UtcMicros) {
 fn stay_down(node: &mut Node, why: &str, at: UtcMicros) {
     if !node.down {
         node.down = true;
-        let reason = || Arc::new(NodeReason { text: why.to_string(), by: "planner".to_string(), uid: None, at });
+        let reason =
+            || Arc::new(NodeReason { text: why.to_string(), by: "planner".to_string(), uid: None, at });
         node.reason.get_or_insert_with(reason);
     }
 }

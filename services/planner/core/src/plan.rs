@@ -34,8 +34,9 @@ pub fn plan(cluster: &Cluster, now: UtcMicros, policy: &Policy) -> Cycle {
 /// The same; with a watch on a job only up to that job.
 pub(crate) fn decide(cluster: &Cluster, now: UtcMicros, policy: &Policy, watch: Option<&mut Watch>) -> Cycle {
     let overdue = cluster.deadlines().iter().take_while(|(latest, _)| *latest < now);
-    let has_more_to_finish =
-        overdue.take(policy.finished_max as usize + 1).count() + cluster.hopeless().len() > policy.finished_max as usize;
+    let has_more_to_finish = overdue.take(policy.finished_max as usize + 1).count()
+        + cluster.hopeless().len()
+        > policy.finished_max as usize;
     let mut cycle = Cycle {
         input: cluster.position(),
         now,
@@ -74,7 +75,6 @@ pub(crate) fn decide(cluster: &Cluster, now: UtcMicros, policy: &Policy, watch: 
     }
     cycle.seal()
 }
-
 
 pub(crate) struct Planning<'a, 'c> {
     pub(crate) cluster: &'a Cluster,

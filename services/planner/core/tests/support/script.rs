@@ -8,8 +8,11 @@
 //! partition main nodes=node01,node02 max_time=60 min_nodes=1 max_nodes=2 tier=1 state=UP exclusive
 //! submit NAME p=main t=30 N=1-2 n=4 c=2 tpn=2 mem=500 mem_per_cpu=500 mem_per_gpu=500 gres=a100:2 gpus=2 gpt=1
 //!        contiguous switches=1@300 exclusive w=node01 x=node02 C=a array=0-9%2 begin=60 nice=5 after=ok:1 kill hold
-//! plan | why JOB | tick SECONDS | end RUN [fail] | cancel JOB | hold JOB | drain NODE | resume NODE | down NODE | jobs |
-//!        fragmentation
+//!        time_min=30 deadline=90 (minutes from now) d=afterok:1?singleton (as typed) keep
+//! update JOB nice=5 priority=7 t=30 time_min=5 deadline=90 d=afterok:1 p=main throttle=2
+//! part ARRAY tasks=1-3 | hold JOB [admin] [tasks=1-3] | release JOB [as_owner] [tasks=1-3] | requeue JOB [hold]
+//! plan | why JOB | tick SECONDS | end RUN [fail] | cancel JOB [tasks=1-3] | drain NODE | fail NODE | resume NODE |
+//!        down NODE | feature NODE active=a,b weight=3 | jobs | details JOB | fragmentation
 //! ```
 //!
 //! Where lines of the first six kinds stand behind others, they change the configuration.
@@ -18,7 +21,10 @@ use std::fmt::Write;
 
 use daybook_plan::Cycle;
 use daybook_plan::fragmentation::Figure;
-use daybook_schemas::JobId;
+use daybook_schemas::events::{
+    JobCancelRequested, JobHeld, JobParted, JobReleased, JobRequeued, JobTarget, JobUpdated, NodeUpdated,
+};
+use daybook_schemas::grammar::dependency;
 use daybook_schemas::job::{
     ArrayRequest, Dependencies, Dependency, DependencyKind, GpuRequest, GpuScope, JobSpec, JobState,
     MemoryRequest, SwitchRequest, TimeLimit,
@@ -28,7 +34,7 @@ use daybook_schemas::node::{
 };
 use daybook_schemas::run::ExitStatus;
 use daybook_schemas::topology::{BlockDefinition, BlockTopology, SwitchDefinition, Topology};
-use daybook_schemas::{Mebibytes, NodeName, Seconds};
+use daybook_schemas::{Body, JobId, Mebibytes, NodeName, Seconds, Subject, UtcMicros};
 
 use super::{DAWN, Simulation, configuration, job, node, parameters, partition};
 
@@ -114,6 +120,8 @@ impl Script {
             "plan" => self.plan(),
             "why" => self.why(name),
             "jobs" => self.jobs(),
+            "update" => self.update(name, &mut options),
+            "details" => self.details(name),
             "fragmentation" => self.fragmentation(),
             _ => self.change(verb, name, &mut options),
         };
@@ -134,6 +142,7 @@ impl Script {
         if let Some(seconds) = options.number("switch_wait") {
             parameters.switch_wait_max = Seconds(seconds.into());
         }
+        parameters.kill_invalid_dependency = options.get("kill_invalid_depend").is_some();
         let sizes = options.list("block_sizes");
         self.blocks.sizes = sizes.iter().map(|size| size.parse().unwrap()).collect();
         if let Some(count) = options.number("reservations") {
@@ -237,6 +246,10 @@ impl Script {
         spec.nice = options.number("nice").unwrap_or(0) as i32;
         spec.hold = options.get("hold").is_some();
         spec.kill_on_invalid_dependency = options.get("kill").is_some();
+        spec.keep_on_invalid_dependency = options.get("keep").is_some();
+        spec.time_min = options.number("time_min").map(TimeLimit::minutes);
+        spec.deadline = self.in_minutes(options, "deadline");
+        spec.dependencies = options.get("d").map(|text| dependency::parse(text).unwrap());
         if let Some((kind, other)) = options.get("after").and_then(|after| after.split_once(':')) {
             let kind = match kind {
                 "ok" => DependencyKind::AfterOk,
@@ -255,6 +268,50 @@ impl Script {
         }
         set_request(&mut spec, options);
         format!("job {}\n", self.simulation.submit(spec))
+    }
+
+    fn in_minutes(&self, options: &mut Options<'_>, key: &str) -> Option<UtcMicros> {
+        options.number(key).map(|minutes| self.simulation.now.plus_seconds(i64::from(minutes) * 60))
+    }
+
+    /// Changes a job as `scontrol update` does.
+    fn update(&mut self, name: &str, options: &mut Options<'_>) -> String {
+        let job = JobId(name.parse().unwrap());
+        let dependencies = options.get("d").map(|text| dependency::parse(text).unwrap());
+        let circle = |conditions| self.simulation.cluster.would_wait_for_itself(job, conditions);
+        let is_circular = dependencies.as_ref().is_some_and(circle);
+        let change = JobUpdated {
+            job,
+            nice: options.number("nice").map(|nice| nice as i32),
+            priority: options.number("priority"),
+            time_limit: options.number("t").map(TimeLimit::minutes),
+            time_min: options.number("time_min").map(TimeLimit::minutes),
+            deadline: self.in_minutes(options, "deadline"),
+            partition: options.get("p").map(str::to_string),
+            array_running_max: options.number("throttle"),
+            dependencies,
+            ..JobUpdated::default()
+        };
+        self.simulation.say(Subject::Jobs, change);
+        if is_circular { "  circular: its conditions stay as they were\n".to_string() } else { String::new() }
+    }
+
+    /// What is known of a job beside its state.
+    fn details(&self, name: &str) -> String {
+        let cluster = &self.simulation.cluster;
+        let Some(job) = cluster.jobs().get(&JobId(name.parse().unwrap())) else {
+            return "  unknown\n".to_string();
+        };
+        let state = cluster.shown_state(job).word();
+        let reason = job.shown_reason(self.simulation.now).word();
+        let priority = job.shown_priority();
+        let priority = if job.priority_fixed { format!("{priority} (set)") } else { priority.to_string() };
+        let open = daybook_model::dependency_notation(cluster, job);
+        let limit = job.time_limit.whole_minutes().map_or("none".to_string(), |minutes| minutes.to_string());
+        format!(
+            "  {state} {reason}, priority {priority}, nice {}, limit {limit}, open \"{open}\"\n",
+            job.nice
+        )
     }
 
     fn plan(&mut self) -> String {
@@ -324,8 +381,26 @@ impl Script {
                 simulation.end(name.parse().unwrap(), ExitStatus { code, signal: 0 });
                 simulation.release(name.parse().unwrap());
             }
-            "cancel" => simulation.cancel(number()),
-            "hold" => simulation.hold(number()),
+            "cancel" | "hold" | "release" | "part" | "requeue" => {
+                let tasks = options.get("tasks").map(|tasks| tasks.parse().unwrap());
+                let target = JobTarget { job: number(), tasks };
+                let body: Body = match verb {
+                    "cancel" => JobCancelRequested { target, uid: 0, signal: None, batch: false }.into(),
+                    "hold" => JobHeld { target, by_administrator: options.get("admin").is_some() }.into(),
+                    "release" => JobReleased { target, as_owner: options.get("as_owner").is_some() }.into(),
+                    "part" => JobParted { array: target.job, tasks: target.tasks.unwrap() }.into(),
+                    _ => JobRequeued { job: target.job, hold: options.get("hold").is_some() }.into(),
+                };
+                simulation.say(Subject::Jobs, body);
+            }
+            "feature" => {
+                let active =
+                    options.get("active").map(|names| names.split(',').map(str::to_string).collect());
+                let weight = options.number("weight");
+                let change = NodeUpdated::new(NodeName::from(name), None, None);
+                simulation.say(Subject::Admin, NodeUpdated { active_features: active, weight, ..change });
+            }
+            "fail" => simulation.update_node(name, NodeUpdateState::Fail),
             "drain" => simulation.update_node(name, NodeUpdateState::Drain),
             "resume" => simulation.update_node(name, NodeUpdateState::Resume),
             "down" => simulation.update_node(name, NodeUpdateState::Down),

@@ -1,8 +1,8 @@
 //! What an event says, in words: one function for each event type.
 
 use daybook_schemas::events::{
-    ClusterConfigured, JobCancelRequested, JobFinished, JobHeld, JobParted, JobReleased, JobRequeued, JobSubmitted,
-    JobTarget, JobUpdated, LogDurabilityDeclared, LogSync, LogVersionBarrier, NodeLeaseLost,
+    ClusterConfigured, JobCancelRequested, JobFinished, JobHeld, JobParted, JobReleased, JobRequeued,
+    JobSubmitted, JobTarget, JobUpdated, LogDurabilityDeclared, LogSync, LogVersionBarrier, NodeLeaseLost,
     NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated, PlannerCycle, ReasonChange, ReasonFigures,
     RunAllocated, RunEnded, RunLost, RunNodeReleased, RunStarted,
 };
@@ -28,7 +28,9 @@ pub fn of(event_type: &str, data: &Value) -> String {
             let by = if data.by_administrator { ", by an administrator" } else { "" };
             format!("job {}{by}", target(&data.target))
         }),
-        "job.parted.v1" => with(data, |data: JobParted| format!("tasks {} of array {}", data.tasks, data.array)),
+        "job.parted.v1" => {
+            with(data, |data: JobParted| format!("tasks {} of array {}", data.tasks, data.array))
+        }
         "job.released.v1" => with(data, |data: JobReleased| format!("job {}", target(&data.target))),
         "job.requeued.v1" => with(data, |data: JobRequeued| {
             format!("job {}{}", data.job, if data.hold { ", on hold" } else { "" })

@@ -22,7 +22,7 @@ pub use ping::run as ping;
 pub const COMMAND: Command = Command {
     name: "scontrol",
     summary: "Show jobs, nodes and partitions, and change them.\n\n\
-              Commands: show, hold, uhold, release, requeue, requeuehold, update, ping, version, help.\n\
+              Commands: show, hold, uhold, release, requeue, requeuehold, top, update, ping, version, help.\n\
               Words may be shortened, in any letter case; docs/commands/scontrol.md has all of them.",
     usage: "scontrol [OPTION]... COMMAND [ARGUMENT]...",
     options: table::OPTIONS,
@@ -91,6 +91,7 @@ fn run(arguments: &[String]) -> u8 {
         Some(Keyword::Release) => jobs::release(word, rest),
         Some(Keyword::Requeue) => jobs::requeue(word, rest, false),
         Some(Keyword::RequeueHold) => jobs::requeue(word, rest, true),
+        Some(Keyword::Top) => jobs::top(word, rest),
         Some(Keyword::Update) => update::run(rest),
         Some(Keyword::Ping) => ping(),
         Some(Keyword::Version) => {

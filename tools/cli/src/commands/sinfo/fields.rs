@@ -147,6 +147,19 @@ fn cpus_by_use(line: &Line<'_>, out: &mut String) {
     let _ = write!(out, "{given}/{idle}/{other}/{}", given + idle + other);
 }
 
+fn text_or_null(text: &str, out: &mut String) {
+    out.push_str(if text.is_empty() { "(null)" } else { text });
+}
+
+/// Those that it has now.
+fn active_features(node: &NodeView, out: &mut String) {
+    match &node.active_features {
+        Some(active) if active.is_empty() => out.push_str("(null)"),
+        Some(active) => out.push_str(&active.join(",")),
+        None => features(node, out),
+    }
+}
+
 fn features(node: &NodeView, out: &mut String) {
     match node.definition.features.is_empty() {
         true => out.push_str("(null)"),
@@ -197,7 +210,7 @@ pub const FIELDS: &[Field] = {
             let (busy, idle, _) = nodes_by_use(l);
             let _ = write!(o, "{busy}/{idle}");
         }),
-        field('b', "features_act", "ACTIVE_FEATURES", Node, |l, _, o| of_node(l, o, features)),
+        field('b', "features_act", "ACTIVE_FEATURES", Node, |l, _, o| of_node(l, o, active_features)),
         field('B', "MaxCPUsPerNode", "MAX_CPUS_PER_NODE", Partition, |_, _, o| o.push_str("UNLIMITED")),
         field('c', "CPUs", "CPUS", Size, |l, _, o| size(l, o, |node| u64::from(node.definition.cpus))),
         field('C', "CPUsState", "CPUS(A/I/O/T)", Total, |l, _, o| cpus_by_use(l, o)),
@@ -286,8 +299,8 @@ pub const FIELDS: &[Field] = {
             size(l, o, |node| u64::from(node.definition.threads_per_core));
         }),
         named("AllocMem", "ALLOCMEM", Size, |l, _, o| size(l, o, |node| node.allocated.memory.0)),
-        named("Comment", "COMMENT", Node, |_, _, o| o.push_str("(null)")),
-        named("Extra", "EXTRA", Node, |_, _, o| o.push_str("(null)")),
+        named("Comment", "COMMENT", Node, |l, _, o| of_node(l, o, |node, o| text_or_null(&node.comment, o))),
+        named("Extra", "EXTRA", Node, |l, _, o| of_node(l, o, |node, o| text_or_null(&node.extra, o))),
         named("GresUsed", "GRES_USED", Node, |l, _, o| {
             of_node(l, o, |node, o| o.push_str(&gres::used(node)))
         }),

@@ -165,9 +165,10 @@ fn reason(job: &JobView) -> String {
 fn times(record: &mut Record, job: &JobView, instants: &Instants) {
     let unknown = |at| instants.text_or(at, "Unknown");
     record.line(format!(
-        "RunTime={} TimeLimit={} TimeMin=N/A",
+        "RunTime={} TimeLimit={} TimeMin={}",
         format_elapsed(job.run_seconds),
-        format_time_limit(job.time_limit)
+        format_time_limit(job.time_limit),
+        job.spec.time_min.map_or("N/A".to_string(), format_time_limit)
     ));
     record.line(format!(
         "SubmitTime={} EligibleTime={}",
@@ -182,9 +183,10 @@ fn times(record: &mut Record, job: &JobView, instants: &Instants) {
         _ => None,
     };
     record.line(format!(
-        "StartTime={} EndTime={} Deadline=N/A",
+        "StartTime={} EndTime={} Deadline={}",
         unknown(job.started.or(job.expected_start)),
-        unknown(job.ended.or(expected_end))
+        unknown(job.ended.or(expected_end)),
+        instants.text_or(job.spec.deadline, "N/A")
     ));
     if job.started.is_some() {
         record.line(format!("PreemptEligibleTime={} PreemptTime=None", unknown(job.started)));
