@@ -139,6 +139,9 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
                 300,
             ),
             strict_order: false,
+            return_to_service: Always,
+            kill_invalid_dependency: false,
+            enable_user_top: false,
             backfill_by_expected_time: false,
         }"#]]
     .assert_eq(&format!("{:#?}\n{:#?}\n{:#?}", cluster.nodes, cluster.partitions, cluster.parameters));
