@@ -329,7 +329,7 @@ fn an_ended_job_comes_back_only_while_the_queue_remembers_it() {
     let all = AccountingQuery { duplicates: true, allocations_only: true, ..Default::default() };
     expect![[r#"
         1 COMPLETED 5 None
-        1 PENDING - JobHeldAdmin
+        1 PENDING - job requeued in held state
     "#]]
     .assert_eq(&story.book().records(&all, &["id", "state", "eligible", "reason"]));
     expect![[r#"
