@@ -3,6 +3,7 @@
 mod arrays;
 mod changes;
 mod crash;
+mod licenses;
 mod lifecycle;
 mod refusals;
 mod restart;

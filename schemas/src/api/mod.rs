@@ -18,7 +18,7 @@ pub use accounting::{
     AccountingAnswer, AccountingQuery, AccountingRecord, CapacityAnswer, CapacityClass, CapacityQuery,
     CapacityRow, RecordKind,
 };
-pub use cluster::{NodeState, NodeUpdateRequest, NodeView, PartitionView, Ping, ResourceCounts};
+pub use cluster::{LicenseView, NodeState, NodeUpdateRequest, NodeView, PartitionView, Ping, ResourceCounts};
 pub use error::{ApiError, ErrorCode};
 pub use events::{EventQuery, EventRecord};
 pub use jobs::{
@@ -30,8 +30,8 @@ pub use peer::Peer;
 pub use statistics::{BoundCount, CycleFigures, JobCounts, RecordedCycle, Statistics};
 pub use text::Text;
 pub use why::{
-    Amount, Block, ExpectedEnd, Explanation, Figures, GpuAmount, NodeTrouble, OpenCondition, Outlook, Place,
-    Promise, RunOutline, Shortage, Shortened, Trouble,
+    Amount, Block, ExpectedEnd, Explanation, Figures, GpuAmount, LicenseAmount, NodeTrouble, OpenCondition,
+    Outlook, Place, Promise, RunOutline, Shortage, Shortened, Trouble,
 };
 
 /// The largest request body that the gateway reads, in bytes.

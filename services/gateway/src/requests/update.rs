@@ -9,7 +9,9 @@ use daybook_schemas::{Body, JobId, UtcMicros};
 use super::cancel::own_selector;
 use super::job_action::{hold, release};
 use super::parts::{Meant, meant};
-use super::submission::{check_deadline, check_fits, check_partition, check_request, check_time_min};
+use super::submission::{
+    check_deadline, check_fits, check_licenses, check_partition, check_request, check_time_min,
+};
 use super::{Decided, Decision, invalid_job};
 use crate::authority::{Authority, denied, not_the_owner};
 
@@ -130,7 +132,9 @@ impl Asker<'_> {
         let limit = change.time_limit.unwrap_or(job.time_limit);
         let time_min = change.time_min.filter(|least| *least > TimeLimit::Seconds(0));
         check_time_min(time_min, limit)?;
-        let least = time_min.or(job.time_min).unwrap_or(limit);
+        // A new least of 0 takes the old one away.
+        let least = if change.time_min.is_some() { time_min } else { job.time_min };
+        let least = least.map_or(limit, |least| least.min(limit));
         check_deadline(change.deadline.filter(|deadline| deadline.0 > 0), least, self.now)?;
         if let Some(dependencies) = &change.dependencies {
             let problem = |what| Err(ApiError::new(ErrorCode::InvalidDependency, what));
@@ -145,6 +149,7 @@ impl Asker<'_> {
         }
         if let Some(request) = &change.request {
             check_request(request)?;
+            check_licenses(cluster, request)?;
             check_fits(cluster, partition_name, request)?;
         } else if change.partition.is_some() && job.hold.is_none() {
             check_fits(cluster, partition_name, &job.request)?;

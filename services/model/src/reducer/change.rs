@@ -16,7 +16,7 @@ pub(super) fn updated(cluster: &mut Cluster, data: &JobUpdated) {
         return;
     }
     let is_waiting = job.state == JobState::Pending;
-    let request = data.request.as_ref().map(|request| cluster.shared_request(request));
+    let request = data.request.as_ref().map(|request| cluster.shared_request(&Arc::new(request.clone())));
     let partition = data.partition.as_ref().map(|partition| cluster.shared_partition(partition));
     // Two changes that were asked for at once may close a circle that neither of them has alone.
     let dependencies =

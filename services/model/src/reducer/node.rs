@@ -12,6 +12,7 @@ use crate::node::{Node, NodeReason, Registration, Silence};
 pub(super) fn registered(cluster: &mut Cluster, data: &NodeRegistered) {
     let at = cluster.time;
     let rule = return_to_service(cluster);
+    let mut is_other = false;
     cluster.change_node(&data.node, |node| {
         let before = node.registration.as_ref().map_or("", |registration| registration.boot_id.as_str());
         let rebooted = !before.is_empty() && before != data.boot_id;
@@ -19,6 +20,7 @@ pub(super) fn registered(cluster: &mut Cluster, data: &NodeRegistered) {
             stay_down(node, "Node unexpectedly rebooted", at);
         }
         come_back(node, rule, at);
+        let unbroken = node.unbroken_gpus().to_vec();
         node.registration = Some(Arc::new(Registration {
             boot_id: data.boot_id.clone(),
             at,
@@ -27,7 +29,11 @@ pub(super) fn registered(cluster: &mut Cluster, data: &NodeRegistered) {
             operating_system: data.operating_system.clone(),
             architecture: data.architecture.clone(),
         }));
+        is_other = node.unbroken_gpus() != unbroken;
     });
+    if is_other {
+        cluster.forget_what_is_possible();
+    }
 }
 
 fn return_to_service(cluster: &Cluster) -> ReturnToService {
@@ -80,6 +86,9 @@ pub(super) fn updated(cluster: &mut Cluster, event: &Event, data: &NodeUpdated) 
         }
         set_properties(node, data);
     });
+    if data.features.is_some() || data.active_features.is_some() {
+        cluster.forget_what_is_possible();
+    }
     if data.state == Some(NodeUpdateState::Down) {
         end_runs(cluster, data);
     }
