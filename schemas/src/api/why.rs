@@ -134,6 +134,11 @@ pub enum Block {
         /// How many there are.
         count: u32,
     },
+    /// The partition is not for this job.
+    NotPermitted {
+        /// A sentence for it, without its full stop; of accounts and QOS Slurm's.
+        message: String,
+    },
     /// No node of the partition could ever give what it asks for.
     Impossible {
         /// Slurm's sentence for it.

@@ -78,6 +78,8 @@ impl Wanted {
                     || data.reservations.iter().any(|planned| one(planned.job))
             }
             Body::ClusterConfigured(_)
+            | Body::PartitionUpdated(_)
+            | Body::PartitionDeleted(_)
             | Body::NodeRegistered(_)
             | Body::NodeUpdated(_)
             | Body::NodeLeaseLost(_)

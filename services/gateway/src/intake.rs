@@ -127,6 +127,12 @@ impl Worker {
                     return refuse_all(batch, ApiError::new(ErrorCode::NotReady, error.to_string()));
                 }
             };
+            if batch.len() > 1 && batch.iter().any(|waiting| waiting.request.is_alone()) {
+                for waiting in batch {
+                    Box::pin(self.handle(vec![waiting])).await;
+                }
+                return;
+            }
             let (accepted, plans) = self.decide(&cluster, batch);
             batch = accepted;
             let events: Vec<Event> = plans.iter().flat_map(|plan| plan.events.iter().cloned()).collect();

@@ -21,7 +21,7 @@ mod site;
 
 pub use bits::Bits;
 pub use demand::{Demand, GpuCounts, MemoryNeed};
-pub use ever::{Impossible, could_ever_start, partition_limit, partition_size_limit};
+pub use ever::{Impossible, admission_refusal, could_ever_start, partition_limit, partition_size_limit};
 pub use network::Network;
 pub use place::{Terrain, eligible, place};
 pub use site::{Amounts, Free, Share, Site};

@@ -78,7 +78,8 @@ impl Cluster {
             match entry {
                 Entry::Ready(key) => {
                     self.ready.insert(key);
-                    self.ready_kinds.insert(job, key);
+                    let kind = self.ready_kind(job, key.place);
+                    self.ready_kinds.insert(kind, key);
                 }
                 Entry::Delayed(key) => drop(self.delayed.insert(key)),
                 Entry::Ended(key) => drop(self.ended.insert(key)),
@@ -97,7 +98,8 @@ impl Cluster {
             match entry {
                 Entry::Ready(key) => {
                     self.ready.remove(&key);
-                    self.ready_kinds.remove(job, key);
+                    let kind = self.ready_kind(job, key.place);
+                    self.ready_kinds.remove(kind, key);
                 }
                 // Time may have passed its begin since it was indexed.
                 Entry::Delayed(key) => drop(self.delayed.remove(&key)),
@@ -129,11 +131,12 @@ impl Cluster {
             match job.begin.filter(|begin| *begin > self.time) {
                 Some(begin) => entries.push(Entry::Delayed((begin, job.id))),
                 None => {
-                    let key = self.pending_key(job);
-                    if job.reason == Reason::Resources {
-                        entries.push(Entry::Blocked(job.partition.clone(), key));
+                    for (partition, key) in job.partitions().iter().zip(self.pending_keys(job)) {
+                        if job.reason == Reason::Resources {
+                            entries.push(Entry::Blocked(partition.clone(), key));
+                        }
+                        entries.push(Entry::Ready(key));
                     }
-                    entries.push(Entry::Ready(key));
                 }
             }
         }

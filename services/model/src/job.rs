@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::dependency::DependencyState;
 
+/// The several partitions that a job may start in, in its order.
+pub type Partitions = Arc<[Arc<str>]>;
+
 /// Who holds a job back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -34,8 +37,11 @@ pub struct Job {
     pub spec: Arc<JobSpec>,
     /// What it needs now (changed by `scontrol update`).
     pub request: Arc<ResourceRequest>,
-    /// The partition now.
+    /// The partition now. While it waits for several that it may start in: their names, joined by commas.
     pub partition: Arc<str>,
+    /// The partitions that it may start in, in its order, where those are several; kept while it runs in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partitions: Option<Partitions>,
     /// The account now; empty: none.
     pub account: Arc<str>,
     /// The QOS now.
@@ -49,6 +55,9 @@ pub struct Job {
     pub requeue: bool,
     /// The limit now, resolved against the partition's default.
     pub time_limit: TimeLimit,
+    /// Nobody gave a limit: of several partitions that it may start in each gives its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_default_limit: bool,
     /// Higher starts first; the hold does not change it.
     pub priority: u32,
     /// Subtracted from the priority.
@@ -142,6 +151,16 @@ impl Job {
             return Reason::BeginTime;
         }
         self.reason
+    }
+
+    /// The partitions that it may start in.
+    pub fn partitions(&self) -> &[Arc<str>] {
+        self.partitions.as_deref().unwrap_or(std::slice::from_ref(&self.partition))
+    }
+
+    /// Whether it waits for, or may go back to, this partition.
+    pub fn may_start_in(&self, partition: &str) -> bool {
+        self.partitions().iter().any(|name| **name == *partition)
     }
 
     /// Priority as shown: 0 while held.

@@ -27,7 +27,7 @@ mod usual;
 pub use array::ArrayState;
 pub use cluster::{Cluster, PendingKey};
 pub use dependency::{DependencyState, Outcome, condition_notation, dependency_notation};
-pub use job::{Hold, Job};
+pub use job::{Hold, Job, Partitions};
 pub use node::{Node, NodeReason, Registration, Silence};
 pub use ready::ReadyKind;
 pub use run::{Run, RunEnd};

@@ -3,12 +3,17 @@
 mod cancel;
 mod job_action;
 mod node_update;
+mod partition_change;
+mod partitions;
+mod reconfiguration;
 mod submission;
 mod update;
 
 pub(crate) use cancel::{Cancel, check_restricted};
 pub(crate) use job_action::{Action, ActionKind};
 pub(crate) use node_update::NodeUpdate;
+pub(crate) use partition_change::{CreatePartition, DeletePartition, UpdatePartition};
+pub(crate) use reconfiguration::{Reconfigure, may_reconfigure};
 pub(crate) use submission::{Submission, check_payload};
 pub(crate) use update::Update;
 
@@ -27,6 +32,10 @@ pub(crate) enum Request {
     Action(Action),
     Update(Box<Update>),
     NodeUpdate(NodeUpdate),
+    CreatePartition(CreatePartition),
+    UpdatePartition(UpdatePartition),
+    DeletePartition(DeletePartition),
+    Reconfigure(Box<Reconfigure>),
 }
 
 /// What is answered once the events are in the log.
@@ -53,12 +62,22 @@ impl Request {
         next_id: JobId,
     ) -> Decision {
         match self {
-            Request::Submission(request) => request.decide(cluster, next_id),
+            Request::Submission(request) => request.decide(cluster, authority, peer, next_id),
             Request::Cancel(request) => request.decide(cluster, authority, peer),
             Request::Action(request) => Ok(request.decide(cluster, authority, peer)),
             Request::Update(request) => request.decide(cluster, authority, peer),
             Request::NodeUpdate(request) => request.decide(cluster, authority, peer),
+            Request::CreatePartition(request) => request.decide(cluster, authority, peer),
+            Request::UpdatePartition(request) => request.decide(cluster, authority, peer),
+            Request::DeletePartition(request) => request.decide(cluster, authority, peer),
+            Request::Reconfigure(request) => request.decide(cluster, authority, peer),
         }
+    }
+
+    /// Whether it changes what other requests are decided by: nothing else is decided by the same snapshot.
+    pub(crate) fn is_alone(&self) -> bool {
+        use Request::{CreatePartition, DeletePartition, Reconfigure, UpdatePartition};
+        matches!(self, CreatePartition(_) | UpdatePartition(_) | DeletePartition(_) | Reconfigure(_))
     }
 
     /// The targets that the request names, as done: what a repeated request is answered with.

@@ -2,7 +2,8 @@ use daybook_model::{Cluster, Job};
 use daybook_schemas::api::{ApiError, ErrorCode, JobSelector, JobUpdateRequest, Peer, TargetOutcome};
 use daybook_schemas::job::{JobState, TimeLimit};
 
-use super::submission::{check_fits, check_partition, check_request};
+use super::partitions::{Accepting, accepting, check_fits, joined};
+use super::submission::check_request;
 use super::{Decided, Decision, invalid_job};
 use crate::authority::{Authority, denied};
 
@@ -25,10 +26,14 @@ impl Update {
         } else {
             self.check_waiting(cluster, job, is_administrator)?;
         }
+        let mut change = change.clone();
+        if let Some(names) = &mut change.partition {
+            *names = joined(&accepting(cluster, names)?);
+        }
         let target = JobSelector { job: change.job, tasks: None };
         let decided =
             Decided { job: None, targets: vec![TargetOutcome { target, error: None }], more: false };
-        Ok((decided, vec![change.clone().into()]))
+        Ok((decided, vec![change.into()]))
     }
 
     /// Of a running job: name, comment, requeue, and the time limit (an owner may only lower it).
@@ -51,12 +56,12 @@ impl Update {
 
     fn check_waiting(&self, cluster: &Cluster, job: &Job, is_administrator: bool) -> Result<(), ApiError> {
         let change = &self.0.change;
-        let partition_name = change.partition.as_deref().unwrap_or(&job.partition);
-        if change.partition.is_some() {
-            check_partition(cluster, partition_name)?;
-        }
-        let max_time =
-            cluster.partition(partition_name).map_or(TimeLimit::Unlimited, |partition| partition.max_time);
+        let partitions: Accepting = match &change.partition {
+            Some(names) => accepting(cluster, names)?,
+            None => job.partitions().iter().filter_map(|name| cluster.partition(name)).cloned().collect(),
+        };
+        let max_time = partitions.iter().map(|partition| partition.max_time).max();
+        let max_time = max_time.unwrap_or(TimeLimit::Unlimited);
         if !is_administrator && change.time_limit.is_some_and(|limit| is_longer(limit, max_time)) {
             return Err(ApiError::new(
                 ErrorCode::InvalidTimeLimit,
@@ -74,7 +79,7 @@ impl Update {
         }
         if let Some(request) = &change.request {
             check_request(request)?;
-            check_fits(cluster, partition_name, request)?;
+            check_fits(cluster, &partitions, request)?;
         }
         Ok(())
     }

@@ -38,18 +38,23 @@ pub(super) fn submitted(cluster: &mut Cluster, data: &JobSubmitted) {
         };
         cluster.arrays.insert(data.job, Arc::new(state));
     }
+    let (partition, partitions) = cluster.shared_partitions(&spec.partition);
+    let first = partitions.as_ref().and_then(|names| names.first()).unwrap_or(&partition);
+    let time_limit = cluster.resolve_time_limit(spec.time_limit, first);
     let job = Job {
         id: data.job,
         task: None,
         tasks_waiting,
         request: cluster.shared_request(&spec.request),
-        partition: cluster.shared_partition(&spec.partition),
+        partition,
+        partitions,
         account: Arc::from(spec.account.as_deref().unwrap_or("")),
         qos: Arc::from(spec.qos.as_deref().unwrap_or("normal")),
         name: Arc::from(spec.name.as_str()),
         comment: spec.comment.as_deref().map(Arc::from),
         requeue: spec.requeue,
-        time_limit: cluster.resolve_time_limit(spec.time_limit, &spec.partition),
+        time_limit,
+        has_default_limit: spec.time_limit.is_none(),
         priority: priority(data.job, spec.nice),
         nice: spec.nice,
         submitted: cluster.time,
@@ -98,11 +103,14 @@ pub(super) fn updated(cluster: &mut Cluster, data: &JobUpdated) {
     }
     let is_waiting = job.state == JobState::Pending;
     let request = data.request.as_ref().map(|request| cluster.shared_request(request));
-    let partition = data.partition.as_ref().map(|partition| cluster.shared_partition(partition));
+    let partitions = data.partition.as_ref().map(|partition| cluster.shared_partitions(partition));
     cluster.change_job(data.job, |job| {
         change_description(job, data);
         if is_waiting {
-            change_request(job, data, request, partition);
+            if let Some(partitions) = partitions {
+                (job.partition, job.partitions) = partitions;
+            }
+            change_request(job, data, request);
         }
     });
     if let (Some(limit), Some(run)) = (data.time_limit, job.run) {
@@ -126,21 +134,14 @@ fn change_description(job: &mut Job, data: &JobUpdated) {
     }
     if let Some(limit) = data.time_limit {
         job.time_limit = limit;
+        job.has_default_limit = false;
     }
     if let Some(requeue) = data.requeue {
         job.requeue = requeue;
     }
 }
 
-fn change_request(
-    job: &mut Job,
-    data: &JobUpdated,
-    request: Option<Arc<ResourceRequest>>,
-    partition: Option<Arc<str>>,
-) {
-    if let Some(partition) = partition {
-        job.partition = partition;
-    }
+fn change_request(job: &mut Job, data: &JobUpdated, request: Option<Arc<ResourceRequest>>) {
     if let Some(account) = &data.account {
         job.account = Arc::from(account.as_str());
     }

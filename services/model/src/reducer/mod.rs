@@ -3,6 +3,7 @@
 mod cluster;
 mod job;
 mod node;
+mod partition;
 mod run;
 
 use std::sync::Arc;
@@ -39,6 +40,8 @@ pub(crate) fn apply(cluster: &mut Cluster, commit: &Commit) -> Result<(), String
 fn apply_event(cluster: &mut Cluster, event: &Event) -> Result<(), String> {
     match &event.body {
         Body::ClusterConfigured(data) => cluster::configured(cluster, data),
+        Body::PartitionUpdated(data) => partition::updated(cluster, data),
+        Body::PartitionDeleted(data) => partition::deleted(cluster, data),
         Body::NodeRegistered(data) => node::registered(cluster, data),
         Body::NodeLeaseLost(data) => node::lease_lost(cluster, data),
         Body::NodeLeaseRegained(data) => node::lease_regained(cluster, &data.node),

@@ -207,6 +207,10 @@ pub(super) fn put_back(cluster: &mut Cluster, id: JobId, at: UtcMicros, hold: bo
         });
     }
     cluster.change_job(id, |job| {
+        // Back to all that it may start in.
+        if let Some(partitions) = &job.partitions {
+            job.partition = Arc::from(partitions.join(","));
+        }
         job.state = JobState::Pending;
         job.reason = Reason::None;
         job.reason_detail = Arc::from("");

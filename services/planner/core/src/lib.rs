@@ -27,6 +27,7 @@ pub mod priority;
 mod promises;
 mod queue;
 mod releases;
+mod several;
 
 pub use cycle::{Cycle, Start};
 pub use explain::{NAMED_MAX, explain};

@@ -5,7 +5,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use daybook_model::fit::{Demand, Share, Site, could_ever_start, partition_size_limit, place};
+use daybook_model::fit::{
+    Demand, Share, Site, admission_refusal, could_ever_start, partition_size_limit, place,
+};
 use daybook_model::{Cluster, Job, PendingKey};
 use daybook_schemas::events::{ArrayTaskId, CycleBound, JobFinished, PlannedStart, ReasonChange};
 use daybook_schemas::grammar::hostlist;
@@ -19,8 +21,9 @@ use crate::ground::Ground;
 use crate::kinds::{FOR_EVER, Kind, Kinds};
 use crate::policy::{Order, Policy};
 use crate::promises::Promises;
-use crate::queue::{Heads, candidates, weighted};
+use crate::queue::{Heads, Turn, candidates, weighted};
 use crate::releases::{Releases, Wanted};
+use crate::several::Several;
 
 /// Decides what starts now, what waits and why, and what is protected.
 ///
@@ -61,10 +64,12 @@ pub(crate) fn decide(cluster: &Cluster, now: UtcMicros, policy: &Policy, watch: 
             releases: Releases::default(),
             blocked: BTreeMap::new(),
             later: Vec::new(),
+            several: Several::default(),
             cycle: &mut cycle,
             watch,
         };
         planning.walk_the_queue();
+        planning.settle_several();
         let (steps, fragmentation) = (planning.ground.steps(), planning.ground.fragmentation());
         (cycle.steps, cycle.fragmentation) = (steps, fragmentation);
     }
@@ -86,7 +91,7 @@ pub(crate) struct Planning<'a, 'c> {
     pub(crate) cluster: &'a Cluster,
     parameters: &'a ClusterParameters,
     now: UtcMicros,
-    policy: &'a Policy,
+    pub(crate) policy: &'a Policy,
     pub(crate) ground: Ground<'a>,
     pub(crate) kinds: Kinds<'a>,
     releases: Releases<'a>,
@@ -95,6 +100,8 @@ pub(crate) struct Planning<'a, 'c> {
     pub(crate) blocked: BTreeMap<usize, u32>,
     /// Jobs that are tried behind those of the queue's order: shortest expected run first.
     later: Vec<(Reverse<u32>, u64, PendingKey)>,
+    /// Jobs that may start in several partitions.
+    pub(crate) several: Several<'a>,
     pub(crate) cycle: &'c mut Cycle,
     /// The one job that the cycle is for, where it only explains.
     pub(crate) watch: Option<&'c mut Watch>,
@@ -123,8 +130,8 @@ impl<'a> Planning<'a, '_> {
             if self.must_stop() {
                 break;
             }
-            if let Some(job) = cluster.jobs().get(&key.job) {
-                self.consider(job);
+            if let Some(turn) = Turn::of(cluster, key) {
+                self.consider(turn);
             }
         }
     }
@@ -138,22 +145,27 @@ impl<'a> Planning<'a, '_> {
             if self.must_stop() {
                 break;
             }
-            let Some(job) = cluster.jobs().get(&key.job) else { continue };
+            let Some(turn) = Turn::of(cluster, key) else { continue };
             self.cycle.jobs_considered += 1;
-            let before = self.decided(job);
-            self.consider(job);
+            let before = self.decided(turn);
+            self.consider(turn);
             let Some(kind) = kind else { continue };
-            if !self.is_settled(job, before) {
+            if !self.is_settled(turn, before) {
                 heads.go_on(kind, key);
-            } else if let Some(watched) = self.watched_of(kind).filter(|watched| *watched > key) {
+                continue;
+            }
+            if turn.has_others() {
+                self.several.leave(kind, key, turn);
+            }
+            if let Some(watched) = self.watched_of(kind).filter(|watched| *watched > key) {
                 heads.go_to(kind, watched);
             }
         }
     }
 
     /// How much has been decided, and how many jobs of this one's partition are blocked.
-    fn decided(&mut self, job: &'a Job) -> ([usize; 3], u32) {
-        let field = self.ground.field_number(self.cluster, &job.partition);
+    fn decided(&mut self, turn: Turn<'a>) -> ([usize; 3], u32) {
+        let field = self.ground.field_number(self.cluster, turn.partition);
         let blocked = field.and_then(|field| self.blocked.get(&field)).copied().unwrap_or(0);
         let cycle = &self.cycle;
         ([cycle.starts.len(), cycle.reasons.len(), cycle.reservations.len()], blocked)
@@ -162,11 +174,13 @@ impl<'a> Planning<'a, '_> {
     /// Whether this job's consideration would be that of all others of its kind behind it: nothing was decided, and it
     /// was refused, or waits behind those that are protected. Behind one that waits for few switches others may have
     /// given that up.
-    fn is_settled(&mut self, job: &'a Job, before: ([usize; 3], u32)) -> bool {
-        if choosy_until(job, self.parameters).is_some_and(|until| until > self.now) {
+    fn is_settled(&mut self, turn: Turn<'a>, before: ([usize; 3], u32)) -> bool {
+        if choosy_until(turn.job, self.parameters).is_some_and(|until| until > self.now)
+            || self.several.has_started(turn.job)
+        {
             return false;
         }
-        let now = self.decided(job);
+        let now = self.decided(turn);
         let are_promises_full = self.promises.count() >= self.policy.reservations_max as usize;
         let protected = if are_promises_full { 1 } else { self.policy.reservations.max(1) };
         now.0 == before.0 && (now.1 == before.1 || now.1 > protected)
@@ -178,20 +192,20 @@ impl<'a> Planning<'a, '_> {
             if self.must_stop() {
                 break;
             }
-            let Some(job) = cluster.jobs().get(&key.job) else { continue };
+            let Some(turn) = Turn::of(cluster, key) else { continue };
             self.cycle.jobs_considered += 1;
-            if self.policy.order == Order::Expected && self.is_unprotected(job) {
-                let seconds = cluster.expected_seconds(job).unwrap_or(u64::MAX);
+            if self.policy.order == Order::Expected && self.is_unprotected(turn) {
+                let seconds = cluster.expected_seconds(turn.job).unwrap_or(u64::MAX);
                 self.later.push((key.tier, seconds, key));
             } else {
-                self.consider(job);
+                self.consider(turn);
             }
         }
     }
 
     /// Whether as many jobs of its partition are blocked as get a protected start.
-    fn is_unprotected(&mut self, job: &'a Job) -> bool {
-        let field = self.ground.field_number(self.cluster, &job.partition);
+    fn is_unprotected(&mut self, turn: Turn<'a>) -> bool {
+        let field = self.ground.field_number(self.cluster, turn.partition);
         let blocked = field.and_then(|field| self.blocked.get(&field));
         blocked.is_some_and(|blocked| *blocked >= self.policy.reservations.max(1))
     }
@@ -223,7 +237,7 @@ impl<'a> Planning<'a, '_> {
         false
     }
 
-    fn meet(&mut self, bound: CycleBound) {
+    pub(crate) fn meet(&mut self, bound: CycleBound) {
         self.cycle.bound.get_or_insert(bound);
     }
 
@@ -238,64 +252,86 @@ impl<'a> Planning<'a, '_> {
         !self.policy.backfill && field.is_some_and(|field| self.blocked.contains_key(&field))
     }
 
-    fn consider(&mut self, job: &'a Job) {
-        if self.is_watched(job) { self.consider_watched(job) } else { self.decide_on(job) }
+    fn consider(&mut self, turn: Turn<'a>) {
+        if self.is_watched(turn.job) { self.consider_watched(turn) } else { self.decide_on(turn) }
     }
 
-    pub(crate) fn decide_on(&mut self, job: &'a Job) {
-        let number = self.kind_of(job);
+    pub(crate) fn decide_on(&mut self, turn: Turn<'a>) {
+        let job = turn.job;
+        if self.several.is_over(job) {
+            return;
+        }
+        let number = self.kind_of(turn);
         let kind = self.kinds.get(number);
         let is_shut = matches!(kind.refused, Some((Reason::PartitionDown | Reason::PartitionInactive, _)));
         // Unlimited is greater than any number of seconds.
-        if job.time_limit > kind.time_max && !is_shut {
-            return self.give_reason(job, Reason::PartitionTimeLimit, "");
+        if self.limit_of(turn) > kind.time_max && !is_shut {
+            return self.give_reason(turn, Reason::PartitionTimeLimit, "");
         }
         if let Some((reason, detail)) = kind.refused.clone() {
-            return self.give_reason(job, reason, &detail);
+            return self.give_reason(turn, reason, &detail);
+        }
+        if let Some((reason, detail)) = self.admission_refusal(turn) {
+            return self.give_reason(turn, reason, &detail);
         }
         let mut room = self.array_room(job);
         if room == 0 {
-            return self.give_reason(job, Reason::JobArrayTaskLimit, "");
+            return self.give_reason(turn, Reason::JobArrayTaskLimit, "");
         }
-        let seconds = self.window(job);
-        let is_closed = self.is_closed(kind.field);
+        let seconds = self.window(turn);
+        let is_closed = self.is_closed(self.kinds.get(number).field);
         let startable = job.tasks_startable();
+        let last_started = self.several.last_task(job);
         let mut tasks = startable.iter().flat_map(|tasks| tasks.iter());
+        let mut tasks = tasks.by_ref().filter(|task| last_started.is_none_or(|last| *task > last));
         while !is_closed
             && self.kinds.get(number).refused.is_none()
             && !self.kinds.get(number).is_blocked(seconds)
         {
             let Some(run) = self.next_run(job, &mut tasks) else { return };
             if room == 0 {
-                return self.give_reason(job, Reason::JobArrayTaskLimit, "");
+                return self.give_reason(turn, Reason::JobArrayTaskLimit, "");
             }
             if self.cycle.starts.len() >= self.policy.starts_max as usize {
                 return self.meet(CycleBound::Starts);
             }
             match self.place_now(number, seconds) {
-                Some(shares) => self.start(job, seconds, run, &shares),
-                None => self.judge(job, number, seconds),
+                Some(shares) => self.start(turn, seconds, run, &shares),
+                None => self.judge(turn, number, seconds),
             }
             room -= 1;
         }
         match self.kinds.get(number).refused.clone() {
-            Some((reason, detail)) => self.give_reason(job, reason, &detail),
-            None => self.wait_its_turn(job, number, seconds),
+            Some((reason, detail)) => self.give_reason(turn, reason, &detail),
+            None => self.wait_its_turn(turn, number, seconds),
         }
     }
 
     /// How long a job may hold what it gets, in seconds.
-    pub(crate) fn window(&self, job: &Job) -> i64 {
+    pub(crate) fn window(&self, turn: Turn<'_>) -> i64 {
         let grace = u64::from(self.parameters.over_time_limit_minutes) * 60;
-        let limit = job.time_limit.seconds().map(|seconds| seconds.saturating_add(grace));
+        let limit = self.limit_of(turn).seconds().map(|seconds| seconds.saturating_add(grace));
         limit.map_or(FOR_EVER, |seconds| i64::try_from(seconds).unwrap_or(FOR_EVER))
     }
 
-    pub(crate) fn kind_of(&mut self, job: &'a Job) -> usize {
+    /// The time limit that a job has in a partition.
+    pub(crate) fn limit_of(&self, turn: Turn<'_>) -> TimeLimit {
+        self.cluster.time_limit_in(turn.job, turn.partition)
+    }
+
+    /// Why the partition is not for the job's account or QOS.
+    fn admission_refusal(&self, turn: Turn<'_>) -> Option<(Reason, String)> {
+        let partition = self.cluster.partition(turn.partition)?;
+        partition.restricts_accounts_or_qos().then_some(())?;
+        admission_refusal(partition, &turn.job.account, &turn.job.qos)
+    }
+
+    pub(crate) fn kind_of(&mut self, turn: Turn<'a>) -> usize {
+        let job = turn.job;
         let is_choosy = choosy_until(job, self.parameters).is_some_and(|until| until > self.now);
         let (cluster, parameters, ground) = (self.cluster, self.parameters, &mut self.ground);
-        self.kinds.number(job, is_choosy, || {
-            let field = ground.field_number(cluster, &job.partition);
+        self.kinds.number(turn, is_choosy, || {
+            let field = ground.field_number(cluster, turn.partition);
             let Some(number) = field else {
                 return Kind {
                     field,
@@ -334,7 +370,10 @@ impl<'a> Planning<'a, '_> {
     /// How many tasks of an array may start; of a plain job, or a task that starts again: without bound.
     fn array_room(&self, job: &Job) -> u64 {
         match &job.tasks_waiting {
-            Some(_) => self.cluster.arrays().get(&job.id).map_or(0, |array| array.room()),
+            Some(_) => {
+                let room = self.cluster.arrays().get(&job.id).map_or(0, |array| array.room());
+                room.saturating_sub(self.several.started(job))
+            }
             None => u64::MAX,
         }
     }
@@ -347,7 +386,8 @@ impl<'a> Planning<'a, '_> {
     ) -> Option<(RunId, Option<ArrayTaskId>)> {
         if job.tasks_waiting.is_none() {
             let run = RunId::new(job.id, job.starts);
-            let is_started = self.cycle.starts.last().is_some_and(|start| start.run == run);
+            let is_started = self.cycle.starts.last().is_some_and(|start| start.run == run)
+                || self.several.has_started(job);
             return (!is_started).then_some((run, None));
         }
         let task = tasks.next()?;
@@ -378,7 +418,7 @@ impl<'a> Planning<'a, '_> {
         (seconds != FOR_EVER).then(|| self.now.plus_seconds(seconds))
     }
 
-    fn start(&mut self, job: &Job, seconds: i64, run: (RunId, Option<ArrayTaskId>), shares: &[Share]) {
+    fn start(&mut self, turn: Turn<'a>, seconds: i64, run: (RunId, Option<ArrayTaskId>), shares: &[Share]) {
         let until = self.end_of(seconds);
         self.ground.take(shares);
         self.releases.add(until, shares);
@@ -387,13 +427,16 @@ impl<'a> Planning<'a, '_> {
             run: run.0,
             array: run.1,
             nodes: shares.iter().map(|share| self.ground.sites[share.site].run_node(share)).collect(),
-            time_limit: job.time_limit,
-            partition: job.partition.to_string(),
+            time_limit: self.limit_of(turn),
+            partition: turn.partition.to_string(),
         });
+        if turn.has_others() {
+            self.several.note_start(turn.job, run.1.map(|task| task.task));
+        }
     }
 
     /// Why a kind does not fit: what is in use, nodes that are not up, or the request itself.
-    fn judge(&mut self, job: &'a Job, number: usize, seconds: i64) {
+    fn judge(&mut self, turn: Turn<'a>, number: usize, seconds: i64) {
         self.kinds.get_mut(number).block(seconds);
         if self.kinds.get(number).fits_when_empty.is_some() {
             return;
@@ -413,8 +456,8 @@ impl<'a> Planning<'a, '_> {
         });
         let refused = if fits {
             None
-        } else if could_ever_start(self.cluster, &job.partition, &job.request).is_ok() {
-            let names = self.unavailable(job, number);
+        } else if could_ever_start(self.cluster, turn.partition, &turn.job.request).is_ok() {
+            let names = self.unavailable(turn.job, number);
             let names = hostlist::compress(names.iter().map(|name| name.as_str()));
             Some((Reason::ReqNodeNotAvail, Rc::from(format!("UnavailableNodes:{names}"))))
         } else {
@@ -444,7 +487,8 @@ impl<'a> Planning<'a, '_> {
     }
 
     /// A blocked job: the first K of a partition get a protected start.
-    fn wait_its_turn(&mut self, job: &'a Job, number: usize, seconds: i64) {
+    fn wait_its_turn(&mut self, turn: Turn<'a>, number: usize, seconds: i64) {
+        let job = turn.job;
         let kind = self.kinds.get(number);
         let Some(field) = kind.field else { return };
         if kind.demand.as_ref().is_some_and(|demand| demand.switches_max.is_some()) {
@@ -455,10 +499,10 @@ impl<'a> Planning<'a, '_> {
         let position = *before;
         *before = before.saturating_add(1);
         if position == 0 {
-            self.give_reason(job, Reason::Resources, "");
-        } else if job.reason != Reason::None {
+            self.give_reason(turn, Reason::Resources, "");
+        } else if job.reason != Reason::None || turn.has_others() {
             // A job of which nothing is recorded is understood to wait behind others.
-            self.give_reason(job, Reason::Priority, "");
+            self.give_reason(turn, Reason::Priority, "");
         }
         if self.policy.backfill
             && position < self.policy.reservations
@@ -491,15 +535,24 @@ impl<'a> Planning<'a, '_> {
         self.cycle.reservations.push(PlannedStart { job: job.id, start, nodes: names.cloned().collect() });
     }
 
-    fn give_reason(&mut self, job: &'a Job, reason: Reason, detail: &str) {
-        self.note_reason(job, reason);
+    fn give_reason(&mut self, turn: Turn<'a>, reason: Reason, detail: &str) {
+        self.note_reason(turn.job, reason);
+        match turn.has_others() {
+            true => self.several.note_verdict(turn, reason, detail),
+            false => self.record_reason(turn, reason, detail),
+        }
+    }
+
+    /// Records a reason where it is another than the recorded one.
+    pub(crate) fn record_reason(&mut self, turn: Turn<'a>, reason: Reason, detail: &str) {
+        let job = turn.job;
         if job.reason == reason && job.reason_detail.as_ref() == detail {
             return;
         }
         if self.cycle.reasons.len() >= self.policy.reasons_max as usize {
             return self.meet(CycleBound::Reasons);
         }
-        let figures = self.figures_of(job, reason);
+        let figures = self.figures_of(turn, reason);
         self.cycle.reasons.push(ReasonChange { job: job.id, reason, detail: detail.to_string(), figures });
     }
 }

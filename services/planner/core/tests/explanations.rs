@@ -235,6 +235,10 @@ fn check(simulation: &Simulation, cycle: &Cycle, job: &Job) {
                 assert!(!simulation.cluster.nodes()[&trouble.node].is_schedulable(), "{text}");
             }
         }
+        Block::NotPermitted { message } => {
+            let refusals = [Reason::InvalidAccount, Reason::InvalidQos, Reason::MaxMemPerLimit];
+            assert!(refusals.contains(&told.reason) && !message.is_empty(), "{text}");
+        }
         Block::Impossible { message } => {
             assert!(!message.is_empty() && told.reason == Reason::BadConstraints, "{text}");
         }

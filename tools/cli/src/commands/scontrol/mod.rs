@@ -2,7 +2,9 @@
 
 mod jobs;
 mod keyword;
+mod partition;
 mod ping;
+mod reconfigure;
 mod show;
 mod table;
 mod update;
@@ -22,7 +24,7 @@ pub use ping::run as ping;
 pub const COMMAND: Command = Command {
     name: "scontrol",
     summary: "Show jobs, nodes and partitions, and change them.\n\n\
-              Commands: show, hold, uhold, release, requeue, requeuehold, update, ping, version, help.\n\
+              Commands: show, hold, uhold, release, requeue, requeuehold, update, create, delete, reconfigure, ping, version, help.\n\
               Words may be shortened, in any letter case; docs/commands/scontrol.md has all of them.",
     usage: "scontrol [OPTION]... COMMAND [ARGUMENT]...",
     options: table::OPTIONS,
@@ -92,6 +94,9 @@ fn run(arguments: &[String]) -> u8 {
         Some(Keyword::Requeue) => jobs::requeue(word, rest, false),
         Some(Keyword::RequeueHold) => jobs::requeue(word, rest, true),
         Some(Keyword::Update) => update::run(rest),
+        Some(Keyword::Create) => partition::create(rest),
+        Some(Keyword::Delete) => partition::delete(rest),
+        Some(Keyword::Reconfigure) => reconfigure::run(rest),
         Some(Keyword::Ping) => ping(),
         Some(Keyword::Version) => {
             say::print(&format!("{SLURM_VERSION} ({DAYBOOK_VERSION})\n"));
@@ -112,9 +117,12 @@ fn run(arguments: &[String]) -> u8 {
     }
 }
 
-/// Prints why a call has no answer, as `PREFIX: MESSAGE`, and gives the exit status.
+/// Prints why a call has no answer, as `PREFIX: MESSAGE` with the particulars below, and gives the exit status.
 fn report_call(prefix: &str, error: &CallError) -> u8 {
     say::line(format!("{prefix}: {error}"));
+    if let CallError::Refused(refusal) = error {
+        refusal.details.iter().for_each(|line| say::error("scontrol", line));
+    }
     if let Some(hint) = error.hint() {
         say::error("scontrol", hint);
     }
