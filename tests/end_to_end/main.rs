@@ -3,6 +3,7 @@
 mod arrays;
 mod crash;
 mod lifecycle;
+mod partitions;
 mod refusals;
 mod restart;
 mod storage;

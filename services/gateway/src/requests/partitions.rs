@@ -187,3 +187,6 @@ fn broken_limit(reason: Reason) -> ApiError {
     };
     ApiError::new(code, message)
 }
+
+#[cfg(test)]
+mod tests;

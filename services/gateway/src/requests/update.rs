@@ -2,7 +2,9 @@ use daybook_model::{Cluster, Job};
 use daybook_schemas::api::{ApiError, ErrorCode, JobSelector, JobUpdateRequest, Peer, TargetOutcome};
 use daybook_schemas::job::{JobState, TimeLimit};
 
-use super::partitions::{Accepting, accepting, check_fits, joined};
+use super::partitions::{
+    Accepting, Asked, Submitter, accepting, check_access, check_fits, check_limits, joined,
+};
 use super::submission::check_request;
 use super::{Decided, Decision, invalid_job};
 use crate::authority::{Authority, denied};
@@ -60,6 +62,19 @@ impl Update {
             Some(names) => accepting(cluster, names)?,
             None => job.partitions().iter().filter_map(|name| cluster.partition(name)).cloned().collect(),
         };
+        if change.partition.is_some() {
+            let submitter = Submitter { user: &job.spec.user, is_administrator, host: &job.spec.submit_host };
+            partitions.iter().try_for_each(|partition| check_access(partition, &submitter))?;
+        }
+        if change.partition.is_some() && !is_administrator {
+            let asked = Asked {
+                request: change.request.as_ref().unwrap_or(&job.request),
+                time_limit: change.time_limit.or((!job.has_default_limit).then_some(job.time_limit)),
+                account: change.account.as_deref().unwrap_or(&job.account),
+                qos: &job.qos,
+            };
+            check_limits(cluster, &partitions, &asked)?;
+        }
         let max_time = partitions.iter().map(|partition| partition.max_time).max();
         let max_time = max_time.unwrap_or(TimeLimit::Unlimited);
         if !is_administrator && change.time_limit.is_some_and(|limit| is_longer(limit, max_time)) {

@@ -117,12 +117,18 @@ fn run(arguments: &[String]) -> u8 {
     }
 }
 
-/// Prints why a call has no answer, as `PREFIX: MESSAGE` with the particulars below, and gives the exit status.
-fn report_call(prefix: &str, error: &CallError) -> u8 {
-    say::line(format!("{prefix}: {error}"));
+/// The same with the particulars of a refusal below.
+fn report_refusal(prefix: &str, error: &CallError) -> u8 {
+    let exit = report_call(prefix, error);
     if let CallError::Refused(refusal) = error {
         refusal.details.iter().for_each(|line| say::error("scontrol", line));
     }
+    exit
+}
+
+/// Prints why a call has no answer, as `PREFIX: MESSAGE`, and gives the exit status.
+fn report_call(prefix: &str, error: &CallError) -> u8 {
+    say::line(format!("{prefix}: {error}"));
     if let Some(hint) = error.hint() {
         say::error("scontrol", hint);
     }

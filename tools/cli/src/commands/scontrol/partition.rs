@@ -27,15 +27,15 @@ pub fn create(arguments: &[String]) -> u8 {
         Err(exit) => return exit,
     };
     if change.name.is_empty() {
-        say::error("scontrol", "error: PartitionName must be given.");
+        say::error("scontrol", "PartitionName must be given.");
         return 1;
     }
     if change.name.eq_ignore_ascii_case("default") {
-        say::error("scontrol", "error: PartitionName cannot be \"DEFAULT\".");
+        say::error("scontrol", "PartitionName cannot be \"DEFAULT\".");
         return 1;
     }
     if change.settings.is_empty() {
-        say::error("scontrol", "error: No parameters specified");
+        say::error("scontrol", "No parameters specified");
         return 1;
     }
     ask("/v1/partitions/create", &change, "Error creating the partition")
@@ -130,6 +130,6 @@ fn ask<T: Serialize>(path: &str, request: &T, prefix: &str) -> u8 {
         .and_then(|mut client| client.post::<_, Changed>(path, request));
     match answer {
         Ok(_) => 0,
-        Err(error) => super::report_call(prefix, &error),
+        Err(error) => super::report_refusal(prefix, &error),
     }
 }

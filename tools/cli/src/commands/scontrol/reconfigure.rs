@@ -17,6 +17,6 @@ pub fn run(arguments: &[String]) -> u8 {
         .and_then(|mut client| client.post::<_, Changed>("/v1/reconfigure", &request));
     match answer {
         Ok(_) => 0,
-        Err(error) => super::report_call("slurm_reconfigure error", &error),
+        Err(error) => super::report_refusal("slurm_reconfigure error", &error),
     }
 }
