@@ -188,6 +188,10 @@ pub(crate) fn partitions(
         let new = PartitionDefinition::new(&name.value, Vec::new());
         let mut partition = overlay(new, name, &fields, named, findings);
         partition.exclusive |= whole_nodes;
+        if let Some(pair) = fields.get("QOS").filter(|_| partition.qos.is_some()) {
+            let what = format!("{}: the limits of a partition's QOS are not enforced yet", pair.text());
+            findings.warning(&pair.place, what, "its name is kept and shown");
+        }
         if partition.default {
             if let Some(first) = default {
                 let what = format!(

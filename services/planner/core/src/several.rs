@@ -81,12 +81,13 @@ impl<'a> Several<'a> {
     }
 }
 
-/// Which of two reasons says more: in one partition it is the next, in others it waits behind others or is refused.
+/// Which of two reasons says more: in one partition it is the next, in others it waits behind others or is refused. An
+/// array's own limit holds in all of them, also where it was reached only after one had been looked at.
 pub(crate) fn rank(reason: Reason) -> u8 {
     match reason {
-        Reason::Resources => 0,
-        Reason::Priority => 1,
-        Reason::JobArrayTaskLimit => 2,
+        Reason::JobArrayTaskLimit => 0,
+        Reason::Resources => 1,
+        Reason::Priority => 2,
         _ => 3,
     }
 }
@@ -124,7 +125,7 @@ impl<'a> Planning<'a, '_> {
     fn settle(&mut self, several: &Several<'a>, id: JobId) -> bool {
         let Some(job) = self.cluster.jobs().get(&id).map(|job| &**job) else { return false };
         let met = several.met.get(&id);
-        if met.is_some_and(|met| met.started > 0) {
+        if several.is_over(job) {
             return false;
         }
         let mut best: Option<(u8, Turn<'a>, Verdict)> = None;

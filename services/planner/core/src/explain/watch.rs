@@ -66,7 +66,7 @@ impl Watch {
         self.turns_seen += 1;
         let said = self.said.take();
         // Where it starts nothing is said.
-        let rank_of = |met: &Met, said: Option<Reason>| (!met.is_started, said.map_or(1, rank));
+        let rank_of = |met: &Met, said: Option<Reason>| (!met.is_started, said.map_or(2, rank));
         let known = self.met.as_ref().map(|known| rank_of(known, self.reason));
         if known.is_none_or(|known| rank_of(&met, said) < known) {
             (self.place, self.reason, self.met) = (place, said, Some(met));
