@@ -150,7 +150,7 @@ impl<'a> Planning<'a, '_> {
         self.cycle.reasons.len() > before
     }
 
-    /// A job that has started is promised nothing, and one that waits in several partitions its earliest start.
+    /// A job that has started is promised nothing, nor an array that has reached its own limit; and one that waits in several partitions its earliest start.
     fn keep_one_reservation(&mut self, several: &Several<'a>) {
         let reservations = &mut self.cycle.reservations;
         let mut earliest = BTreeMap::new();
@@ -158,7 +158,9 @@ impl<'a> Planning<'a, '_> {
             let met = several.met.get(&planned.job);
             let is_plain =
                 self.cluster.jobs().get(&planned.job).is_some_and(|job| job.tasks_waiting.is_none());
-            if met.is_some_and(|met| met.started > 0 && is_plain) {
+            let is_limited =
+                |met: &Met| met.verdicts.values().any(|(reason, _)| *reason == Reason::JobArrayTaskLimit);
+            if met.is_some_and(|met| met.started > 0 && is_plain || is_limited(met)) {
                 continue;
             }
             let best = earliest.entry(planned.job).or_insert((planned.start, at));

@@ -65,10 +65,14 @@ impl Watch {
     fn end_turn(&mut self, place: u32, met: Met) {
         self.turns_seen += 1;
         let said = self.said.take();
-        // Where it starts nothing is said.
-        let rank_of = |met: &Met, said: Option<Reason>| (!met.is_started, said.map_or(2, rank));
-        let known = self.met.as_ref().map(|known| rank_of(known, self.reason));
-        if known.is_none_or(|known| rank_of(&met, said) < known) {
+        // Where it starts nothing is said. Of equals that of the earliest protected start counts, else the one that it
+        // names first, as for what is recorded.
+        let rank_of = |met: &Met, said: Option<Reason>, place: u32| {
+            let start = met.planned.as_ref().map_or(i64::MAX, |planned| planned.start.0);
+            (!met.is_started, said.map_or_else(|| rank(Reason::Priority), rank), start, place)
+        };
+        let known = self.met.as_ref().map(|known| rank_of(known, self.reason, self.place));
+        if known.is_none_or(|known| rank_of(&met, said, place) < known) {
             (self.place, self.reason, self.met) = (place, said, Some(met));
         }
     }
