@@ -4,6 +4,7 @@
 //! - [`envelope`]: the event envelope, commits, drafts, actors.
 //! - [`events`]: one file per event type; [`events::Body`] is their closed list.
 //! - [`job`], [`node`], [`run`]: the vocabulary that events and answers share.
+//! - [`accounts`]: accounts, users, associations and qualities of service.
 //! - [`api`]: request and answer types of the HTTP interface.
 //! - [`orders`]: what dispatch tells an agent.
 //! - [`grammar`]: Slurm's notations (host lists, durations, memory, TRES, job ids, array tasks).
@@ -13,6 +14,7 @@
 //!
 //! The crate knows nothing of the other crates, does no I/O and reads no clock.
 
+pub mod accounts;
 pub mod api;
 pub mod canonical;
 pub mod codec;

@@ -3,6 +3,10 @@
 //! Adding one: a file here, and one line in [`Body`]'s table below. The type's name carries the major
 //! version; inside a major version fields are only added, with defaults.
 
+mod account_defined;
+mod account_removed;
+mod association_defined;
+mod association_removed;
 mod cluster_configured;
 mod job_cancel_requested;
 mod job_finished;
@@ -21,12 +25,22 @@ mod node_updated;
 mod partition_deleted;
 mod partition_updated;
 mod planner_cycle;
+mod qos_defined;
+mod qos_removed;
 mod run_allocated;
 mod run_ended;
 mod run_lost;
 mod run_node_released;
 mod run_started;
+mod user_defined;
+mod user_removed;
+mod wckey_defined;
+mod wckey_removed;
 
+pub use account_defined::AccountDefined;
+pub use account_removed::AccountRemoved;
+pub use association_defined::AssociationDefined;
+pub use association_removed::AssociationRemoved;
 pub use cluster_configured::{ClusterConfigured, ConfigurationSource};
 pub use job_cancel_requested::JobCancelRequested;
 pub use job_finished::JobFinished;
@@ -48,11 +62,17 @@ pub use planner_cycle::{
     CycleBound, MinuteFigures, NodeFigures, PlannedStart, PlannerCycle, ReasonChange, ReasonFigures,
     ResourceFigures, TaskFigures,
 };
+pub use qos_defined::QosDefined;
+pub use qos_removed::QosRemoved;
 pub use run_allocated::{ArrayTaskId, RunAllocated};
 pub use run_ended::RunEnded;
 pub use run_lost::RunLost;
 pub use run_node_released::RunNodeReleased;
 pub use run_started::RunStarted;
+pub use user_defined::UserDefined;
+pub use user_removed::UserRemoved;
+pub use wckey_defined::WckeyDefined;
+pub use wckey_removed::WckeyRemoved;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -133,6 +153,14 @@ macro_rules! event_types {
 }
 
 event_types! {
+    AccountDefined = "account.defined.v1" by "gateway",
+        "The account has this description and these coordinators.";
+    AccountRemoved = "account.removed.v1" by "gateway",
+        "The account is unknown. What was charged to it stays charged.";
+    AssociationDefined = "association.defined.v1" by "gateway",
+        "Jobs of the user on the account (and the account's place in the tree) follow these shares, QOS and limits from now on; what has been used stays counted.";
+    AssociationRemoved = "association.removed.v1" by "gateway",
+        "Nobody uses the cluster by this association any more. Running jobs go on and stay counted above it.";
     ClusterConfigured = "cluster.configured.v1" by "gateway",
         "The configuration is replaced. Nodes that are new wait for their agent; nodes that are no longer named take no \
          more work and go when their last run is released. Jobs keep their place.";
@@ -176,6 +204,10 @@ event_types! {
          the last in order. Is it the default, no other is.";
     PlannerCycle = "planner.cycle.v1" by "planner",
         "Waiting jobs have the reasons named here; expected starts are replaced by `reservations`.";
+    QosDefined = "qos.defined.v1" by "gateway",
+        "Jobs of this QOS follow these rules and limits from now on; what has been used stays counted.";
+    QosRemoved = "qos.removed.v1" by "gateway",
+        "The QOS is unknown. Jobs that have it wait.";
     RunAllocated = "run.allocated.v1" by "planner",
         "The job is `RUNNING` and its CPUs, memory and GPUs are taken. A task of an array becomes a job of its own. The \
          ledger's intervals of the run begin.";
@@ -189,4 +221,12 @@ event_types! {
         "What the run held on this node is free, and the ledger's intervals there end. A run whose end nobody told ends here.";
     RunStarted = "run.started.v1" by "agent",
         "The script's start is known, and the run's end cannot lie before it.";
+    UserDefined = "user.defined.v1" by "gateway",
+        "The user has these defaults and this level.";
+    UserRemoved = "user.removed.v1" by "gateway",
+        "The user is unknown to the accounts.";
+    WckeyDefined = "wckey.defined.v1" by "gateway",
+        "The user may name this workload key.";
+    WckeyRemoved = "wckey.removed.v1" by "gateway",
+        "The user may no longer name this workload key.";
 }

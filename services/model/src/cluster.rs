@@ -61,6 +61,8 @@ pub struct Cluster {
     pub(crate) usual_requests: crate::usual::UsualRequests,
     /// What has happened, counted.
     pub(crate) totals: crate::totals::Totals,
+    /// Who may use the cluster.
+    pub(crate) accounts: crate::accounts::Accounts,
 
     // Indexes.
     pub(crate) ready: OrdSet<PendingKey>,
@@ -114,6 +116,11 @@ impl Cluster {
     /// A partition.
     pub fn partition(&self, name: &str) -> Option<&Arc<PartitionDefinition>> {
         self.partitions.get(name)
+    }
+
+    /// Accounts, users, associations and qualities of service.
+    pub fn accounts(&self) -> &crate::accounts::Accounts {
+        &self.accounts
     }
 
     /// Nodes by name.

@@ -6,6 +6,7 @@
 //!
 //! Cloning a `Cluster` is cheap (persistent maps), so readers get whole snapshots and never a lock.
 
+mod accounts;
 mod array;
 mod cluster;
 mod dependency;
@@ -24,6 +25,7 @@ mod snapshot;
 mod totals;
 mod usual;
 
+pub use accounts::{Accounts, TREE_DEPTH_MAX};
 pub use array::ArrayState;
 pub use cluster::{Cluster, PendingKey};
 pub use dependency::{DependencyState, Outcome, condition_notation, dependency_notation};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use daybook_schemas::accounts::ROOT_ACCOUNT;
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::JobState;
 
@@ -25,6 +26,7 @@ impl Cluster {
         self.check_runs(&mut found);
         self.check_jobs(&mut found);
         self.check_arrays(&mut found);
+        self.check_accounts(&mut found);
         self.check_indexes(&mut found);
         found.extend(self.usual_requests.check().map(Violation));
         if found.is_empty() { Ok(()) } else { Err(found) }
@@ -123,6 +125,19 @@ impl Cluster {
             let over = array.running.intersection(&array.succeeded);
             if !overlap.is_empty() || !over.is_empty() {
                 found.push(Violation(format!("array {id} has a task in two states")));
+            }
+        }
+    }
+
+    /// The tree of accounts has no loop, no place twice, and nothing that hangs in the air.
+    fn check_accounts(&self, found: &mut Vec<Violation>) {
+        if self.accounts.derived() != self.accounts {
+            found.push(Violation("the indexes of associations are not what the records say".to_string()));
+        }
+        for (id, association) in self.accounts.associations() {
+            let last = self.accounts.line_of(association).last();
+            if last.is_none_or(|last| last.account != ROOT_ACCOUNT || last.user.is_some()) {
+                found.push(Violation(format!("association {id} does not hang from the root account")));
             }
         }
     }

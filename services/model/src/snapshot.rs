@@ -7,11 +7,13 @@
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
+use daybook_schemas::accounts::{Account, AccountUser, Association, Qos, WorkloadKey};
 use daybook_schemas::canonical::{self, CanonicalError, Hasher};
 use daybook_schemas::events::{ClusterConfigured, LogDurabilityDeclared};
 use daybook_schemas::{JobId, Seq, UtcMicros};
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::Accounts;
 use crate::cluster::Cluster;
 use crate::run_times::RunTimes;
 use crate::totals::Totals;
@@ -19,7 +21,7 @@ use crate::usual::{Frequency, UsualRequest};
 use crate::{ArrayState, Job, Node, Run};
 
 /// Goes up whenever the reducer makes another state of the same commits, or the snapshot's form changes.
-pub const REDUCER_VERSION: u32 = 5;
+pub const REDUCER_VERSION: u32 = 6;
 
 /// The longest line of a snapshot that is read, in bytes.
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -42,6 +44,11 @@ enum Line {
     Array(Arc<ArrayState>),
     RunTimes(KnownRunTimes),
     Usual(KnownRequest),
+    Account(Arc<Account>),
+    User(Arc<AccountUser>),
+    Qos(Arc<Qos>),
+    Wckey(WorkloadKey),
+    Association(Arc<Association>),
     /// The last one: hash of all bytes before it.
     Hash(String),
 }
@@ -75,6 +82,8 @@ struct Scalars {
     void_allocations: u64,
     durability: Option<Arc<LogDurabilityDeclared>>,
     totals: Totals,
+    /// The numbers that the next association and the next QOS get.
+    next_numbers: (u32, u32),
 }
 
 /// Why a snapshot is of no use: it is thrown away, and the log is read instead.
@@ -130,11 +139,13 @@ pub fn write_snapshot(cluster: &Cluster, to: impl Write) -> Result<String, Snaps
         void_allocations: cluster.void_allocations,
         durability: cluster.durability.clone(),
         totals: cluster.totals.clone(),
+        next_numbers: cluster.accounts.next_numbers(),
     })))?;
     cluster.nodes.values().try_for_each(|node| out.line(&Line::Node(node.clone())))?;
     cluster.jobs.values().try_for_each(|job| out.line(&Line::Job(job.clone())))?;
     cluster.runs.values().try_for_each(|run| out.line(&Line::Run(run.clone())))?;
     cluster.arrays.values().try_for_each(|array| out.line(&Line::Array(array.clone())))?;
+    write_accounts(&cluster.accounts, &mut out)?;
     cluster.run_times.iter().try_for_each(|((uid, name), times)| {
         out.line(&Line::RunTimes(KnownRunTimes { uid: *uid, name: name.clone(), times: *times }))
     })?;
@@ -145,6 +156,15 @@ pub fn write_snapshot(cluster: &Cluster, to: impl Write) -> Result<String, Snaps
     out.line(&Line::Hash(hash.clone()))?;
     out.to.flush()?;
     Ok(hash)
+}
+
+fn write_accounts<W: Write>(accounts: &Accounts, out: &mut Hashing<W>) -> Result<(), SnapshotError> {
+    accounts.accounts().values().try_for_each(|account| out.line(&Line::Account(account.clone())))?;
+    accounts.users().values().try_for_each(|user| out.line(&Line::User(user.clone())))?;
+    accounts.all_qos().values().try_for_each(|qos| out.line(&Line::Qos(qos.clone())))?;
+    accounts.wckeys().iter().try_for_each(|key| out.line(&Line::Wckey(key.clone())))?;
+    let mut associations = accounts.associations().values();
+    associations.try_for_each(|association| out.line(&Line::Association(association.clone())))
 }
 
 /// The hash that a snapshot of this state has: equal states have equal hashes.
@@ -168,7 +188,7 @@ pub fn read_snapshot(mut from: impl BufRead) -> Result<Cluster, SnapshotError> {
     if head.reducer_version != REDUCER_VERSION {
         return Err(SnapshotError::Version { found: head.reducer_version });
     }
-    let mut cluster = Cluster { position: head.position, ..Cluster::new() };
+    let mut cluster = Cluster { position: head.position, accounts: Accounts::empty(), ..Cluster::new() };
     hasher.update(&bytes);
     while next(&mut bytes)? {
         let line: Line = serde_json::from_slice(&bytes)?;
@@ -203,11 +223,20 @@ fn restore(cluster: &mut Cluster, line: Line) {
             cluster.void_allocations = scalars.void_allocations;
             cluster.durability = scalars.durability;
             cluster.totals = scalars.totals;
+            let (association, qos) = scalars.next_numbers;
+            cluster.accounts.restore_numbers(association, qos);
         }
         Line::Node(node) => drop(cluster.nodes.insert(node.definition.name.clone(), node)),
         Line::Job(job) => restore_job(cluster, job),
         Line::RunTimes(known) => cluster.run_times.insert((known.uid, known.name), known.times),
         Line::Usual(known) => cluster.usual_requests.restore(known.request, known.frequency),
+        Line::Account(account) => cluster.accounts.define_account(Arc::unwrap_or_clone(account)),
+        Line::User(user) => cluster.accounts.define_user(Arc::unwrap_or_clone(user)),
+        Line::Qos(qos) => cluster.accounts.define_qos(Arc::unwrap_or_clone(qos)),
+        Line::Wckey(key) => cluster.accounts.define_wckey(key),
+        Line::Association(association) => {
+            cluster.accounts.define_association(Arc::unwrap_or_clone(association));
+        }
         Line::Run(run) => drop(cluster.runs.insert(run.id, run)),
         Line::Array(array) => drop(cluster.arrays.insert(array.id, array)),
         Line::Hash(_) => {}

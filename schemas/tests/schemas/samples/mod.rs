@@ -1,5 +1,6 @@
 //! One commit of each event type with every field that there is, and one with as few as possible. All values are fixed.
 
+mod accounts;
 mod cluster;
 mod job;
 mod planner;
@@ -23,6 +24,16 @@ pub fn all() -> Vec<Sample> {
 /// Those of one event type.
 pub fn of(type_name: &'static str) -> Sample {
     let (subject, full, minimal) = match type_name {
+        "account.defined.v1" => accounts::account_defined(),
+        "account.removed.v1" => accounts::account_removed(),
+        "association.defined.v1" => accounts::association_defined(),
+        "association.removed.v1" => accounts::association_removed(),
+        "qos.defined.v1" => accounts::qos_defined(),
+        "qos.removed.v1" => accounts::qos_removed(),
+        "user.defined.v1" => accounts::user_defined(),
+        "user.removed.v1" => accounts::user_removed(),
+        "wckey.defined.v1" => accounts::wckey_defined(),
+        "wckey.removed.v1" => accounts::wckey_removed(),
         "cluster.configured.v1" => cluster::configured(),
         "log.durability_declared.v1" => cluster::durability_declared(),
         "log.version_barrier.v1" => cluster::version_barrier(),
@@ -54,6 +65,7 @@ pub fn of(type_name: &'static str) -> Sample {
 /// Further full commits of an event type, with fields that exclude others.
 pub fn alternatives(type_name: &str) -> Vec<Commit> {
     match type_name {
+        "association.defined.v1" => vec![full_commit(Subject::Jobs, accounts::association_of_parent())],
         "cluster.configured.v1" => vec![full_commit(Subject::Admin, cluster::configured_with_blocks())],
         _ => Vec::new(),
     }

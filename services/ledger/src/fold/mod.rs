@@ -89,7 +89,19 @@ fn post_event(posting: &mut Posting<'_>, place: Place<'_>) -> Result<(), LedgerE
                 data.format_version, data.reason
             ),
         }),
-        Body::LogVersionBarrier(_) | Body::LogDurabilityDeclared(_) => Ok(()),
+        // Names and limits; what was used is charged to the words that the job has.
+        Body::AccountDefined(_)
+        | Body::AccountRemoved(_)
+        | Body::AssociationDefined(_)
+        | Body::AssociationRemoved(_)
+        | Body::QosDefined(_)
+        | Body::QosRemoved(_)
+        | Body::UserDefined(_)
+        | Body::UserRemoved(_)
+        | Body::WckeyDefined(_)
+        | Body::WckeyRemoved(_)
+        | Body::LogVersionBarrier(_)
+        | Body::LogDurabilityDeclared(_) => Ok(()),
     }
 }
 

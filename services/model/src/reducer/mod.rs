@@ -1,5 +1,6 @@
 //! The one reducer. One file for each family of events; nothing here fails on a valid commit.
 
+mod accounts;
 mod cluster;
 mod job;
 mod node;
@@ -60,6 +61,16 @@ fn apply_event(cluster: &mut Cluster, event: &Event) -> Result<(), String> {
         Body::RunLost(data) => run::lost(cluster, data),
         Body::RunNodeReleased(data) => run::node_released(cluster, data),
         Body::PlannerCycle(data) => planner_cycle(cluster, data),
+        body @ (Body::AccountDefined(_)
+        | Body::AccountRemoved(_)
+        | Body::AssociationDefined(_)
+        | Body::AssociationRemoved(_)
+        | Body::QosDefined(_)
+        | Body::QosRemoved(_)
+        | Body::UserDefined(_)
+        | Body::UserRemoved(_)
+        | Body::WckeyDefined(_)
+        | Body::WckeyRemoved(_)) => accounts::changed(cluster, body),
         Body::LogVersionBarrier(data) if data.format_version > FORMAT_VERSION => {
             return Err(format!(
                 "the log goes on in format {} ({}), this program reads up to {FORMAT_VERSION}: use a newer daybook",
