@@ -235,7 +235,7 @@ pub struct JobSpec {
     /// The account charged; absent: the user's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
-    /// The partition, resolved when the job was accepted.
+    /// The partition, resolved when the job was accepted; several in which it may start are joined by commas.
     pub partition: String,
     /// Quality of service; absent: the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -536,6 +536,12 @@ pub enum Reason {
     PartitionNodeLimit,
     /// The partition's configuration does not allow it.
     PartitionConfig,
+    /// It asks for more memory on a node than the partition gives.
+    MaxMemPerLimit,
+    /// Its account may not use the partition.
+    InvalidAccount,
+    /// Its QOS may not use the partition.
+    InvalidQos,
     /// A node that it asks for by name is down or drained.
     ReqNodeNotAvail,
     /// No node has what it asks for.
@@ -575,6 +581,9 @@ impl Reason {
             Reason::PartitionTimeLimit => "PartitionTimeLimit",
             Reason::PartitionNodeLimit => "PartitionNodeLimit",
             Reason::PartitionConfig => "PartitionConfig",
+            Reason::MaxMemPerLimit => "MaxMemPerLimit",
+            Reason::InvalidAccount => "InvalidAccount",
+            Reason::InvalidQos => "InvalidQOS",
             Reason::ReqNodeNotAvail => "ReqNodeNotAvail",
             Reason::BadConstraints => "BadConstraints",
             Reason::NodeDown => "NodeDown",

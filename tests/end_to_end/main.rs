@@ -5,6 +5,7 @@ mod changes;
 mod crash;
 mod licenses;
 mod lifecycle;
+mod partitions;
 mod refusals;
 mod restart;
 mod storage;

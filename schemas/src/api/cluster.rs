@@ -171,3 +171,39 @@ pub struct NodeUpdateRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<String>,
 }
+
+/// `POST /v1/partitions/create` and `/v1/partitions/update`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PartitionChange {
+    /// Chosen by the client, unique; the same id again changes nothing more.
+    pub request_id: String,
+    /// Which partition.
+    pub name: String,
+    /// What to set, each key once, as on a `PartitionName` line of `slurm.conf`.
+    pub settings: Vec<PartitionSetting>,
+}
+
+/// A key of a partition and its value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PartitionSetting {
+    /// Such as `MaxTime`, in any letter case.
+    pub key: String,
+    /// Such as `1-12:00:00`.
+    pub value: String,
+}
+
+/// `POST /v1/partitions/delete`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PartitionDeletion {
+    /// Chosen by the client, unique; the same id again changes nothing more.
+    pub request_id: String,
+    /// Which partition. One that a job waits for or runs in is not deleted.
+    pub name: String,
+}
+
+/// `POST /v1/reconfigure`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reconfiguration {
+    /// Chosen by the client, unique; the same id again changes nothing more.
+    pub request_id: String,
+}

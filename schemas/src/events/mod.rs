@@ -23,6 +23,8 @@ mod node_lease_regained;
 mod node_registered;
 mod node_timed_out;
 mod node_updated;
+mod partition_deleted;
+mod partition_updated;
 mod planner_cycle;
 mod qos_defined;
 mod qos_removed;
@@ -56,6 +58,8 @@ pub use node_lease_regained::NodeLeaseRegained;
 pub use node_registered::NodeRegistered;
 pub use node_timed_out::NodeTimedOut;
 pub use node_updated::NodeUpdated;
+pub use partition_deleted::PartitionDeleted;
+pub use partition_updated::PartitionUpdated;
 pub use planner_cycle::{
     CycleBound, LicenseFigures, MinuteFigures, NodeFigures, PlannedStart, PlannerCycle, ReasonChange,
     ReasonFigures, ResourceFigures, TaskFigures,
@@ -197,6 +201,12 @@ event_types! {
          the ledger's.";
     NodeUpdated = "node.updated.v1" by "gateway",
         "The node takes no more work, or takes it again. Set down, what runs there is told to end.";
+    PartitionDeleted = "partition.deleted.v1" by "gateway",
+        "The partition is gone until a configuration names it again. A job that waits in it nevertheless does not start \
+         there.";
+    PartitionUpdated = "partition.updated.v1" by "gateway",
+        "The partition is as described, until the next such event or the next `cluster.configured`; one of a new name is \
+         the last in order. Is it the default, no other is.";
     PlannerCycle = "planner.cycle.v1" by "planner",
         "Waiting jobs have the reasons named here; expected starts are replaced by `reservations`.";
     QosDefined = "qos.defined.v1" by "gateway",

@@ -89,6 +89,8 @@ impl Wanted {
             | Body::WckeyDefined(_)
             | Body::WckeyRemoved(_)
             | Body::ClusterConfigured(_)
+            | Body::PartitionUpdated(_)
+            | Body::PartitionDeleted(_)
             | Body::NodeRegistered(_)
             | Body::NodeUpdated(_)
             | Body::NodeLeaseLost(_)

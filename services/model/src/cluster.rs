@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use daybook_schemas::events::{ClusterConfigured, LogDurabilityDeclared};
-use daybook_schemas::job::{JobState, ResourceRequest, TimeLimit};
+use daybook_schemas::job::{JobState, ResourceRequest};
 use daybook_schemas::node::PartitionDefinition;
 use daybook_schemas::{Commit, JobId, NodeName, RunId, Seq, UtcMicros};
 use imbl::{OrdMap, OrdSet};
@@ -25,6 +25,8 @@ pub struct PendingKey {
     pub eligible: Seq,
     /// The record.
     pub job: JobId,
+    /// Which of the partitions that it may start in, from 0 in its order.
+    pub place: u32,
 }
 
 /// The whole state at one position of the state stream.
@@ -110,6 +112,14 @@ impl Cluster {
     /// The configuration in force; `None` before the first `cluster.configured`.
     pub fn configured(&self) -> Option<&Arc<ClusterConfigured>> {
         self.configured.as_ref()
+    }
+
+    /// Whether this configuration is what is in force, without any partition changed since.
+    pub fn is_in_force(&self, configuration: &ClusterConfigured) -> bool {
+        self.configured.as_ref().is_some_and(|in_force| {
+            in_force.config_hash == configuration.config_hash
+                && in_force.partitions == configuration.partitions
+        })
     }
 
     /// A partition.
@@ -233,23 +243,27 @@ impl Cluster {
         node.runs.iter().any(|run| self.runs.get(run).is_some_and(|run| run.end.is_some()))
     }
 
-    /// The place of a waiting record in the queue.
+    /// The place of a waiting record in the queue; of one that may start in several partitions, the first.
     pub fn pending_key(&self, job: &Job) -> PendingKey {
-        let tier = self.partitions.get(&job.partition).map_or(0, |partition| partition.priority_tier);
+        self.pending_keys(job).min().unwrap_or_else(|| self.pending_key_in(job, 0))
+    }
+
+    /// Its places in the queue: one for each partition that it may start in, in its order.
+    pub fn pending_keys<'a>(&'a self, job: &'a Job) -> impl Iterator<Item = PendingKey> + 'a {
+        (0u32..).zip(job.partitions()).map(move |(place, _)| self.pending_key_in(job, place))
+    }
+
+    /// Its place in the queue for the `place`-th partition that it may start in.
+    pub fn pending_key_in(&self, job: &Job, place: u32) -> PendingKey {
+        let name = job.partitions().get(place as usize);
+        let tier = name.and_then(|name| self.partitions.get(name)).map_or(0, |found| found.priority_tier);
         PendingKey {
             tier: Reverse(tier),
             priority: Reverse(job.priority),
             eligible: job.eligible_seq.unwrap_or(job.submitted_seq),
             job: job.id,
+            place,
         }
-    }
-
-    /// A limit where the job gave none: the partition's default, else its maximum.
-    pub fn resolve_time_limit(&self, asked: Option<TimeLimit>, partition: &str) -> TimeLimit {
-        asked.unwrap_or_else(|| match self.partitions.get(partition) {
-            Some(partition) => partition.default_time.unwrap_or(partition.max_time),
-            None => TimeLimit::Unlimited,
-        })
     }
 }
 

@@ -78,7 +78,8 @@ impl Cluster {
             match entry {
                 Entry::Ready(key) => {
                     self.ready.insert(key);
-                    self.ready_kinds.insert(job, key);
+                    let kind = self.ready_kind(job, key.place);
+                    self.ready_kinds.insert(kind, key);
                 }
                 Entry::Delayed(key) => drop(self.delayed.insert(key)),
                 Entry::Ended(key) => drop(self.ended.insert(key)),
@@ -98,7 +99,8 @@ impl Cluster {
             match entry {
                 Entry::Ready(key) => {
                     self.ready.remove(&key);
-                    self.ready_kinds.remove(job, key);
+                    let kind = self.ready_kind(job, key.place);
+                    self.ready_kinds.remove(kind, key);
                 }
                 // Time may have passed its begin since it was indexed.
                 Entry::Delayed(key) => drop(self.delayed.remove(&key)),
@@ -131,18 +133,20 @@ impl Cluster {
             match job.begin.filter(|begin| *begin > self.time) {
                 Some(begin) => entries.push(Entry::Delayed((begin, job.id))),
                 None => {
-                    let key = self.pending_key(job);
-                    if matches!(job.reason, Reason::Resources | Reason::Licenses) {
-                        entries.push(Entry::Blocked(job.partition.clone(), key));
+                    let is_blocked = matches!(job.reason, Reason::Resources | Reason::Licenses);
+                    for (partition, key) in job.partitions().iter().zip(self.pending_keys(job)) {
+                        if is_blocked {
+                            entries.push(Entry::Blocked(partition.clone(), key));
+                        }
+                        entries.push(Entry::Ready(key));
                     }
-                    entries.push(Entry::Ready(key));
                 }
             }
         }
         if self.is_cancelled_when_hopeless(job) && job.dependencies_hopeless() {
             entries.push(Entry::Hopeless(job.id));
         }
-        entries.extend(job.latest_start().map(|latest| Entry::Deadline((latest, job.id))));
+        entries.extend(self.latest_start(job).map(|latest| Entry::Deadline((latest, job.id))));
         for state in &job.dependencies {
             match (state.condition.kind, state.condition.job) {
                 (DependencyKind::Singleton, _) => entries.push(Entry::Singleton(name())),

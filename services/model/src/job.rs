@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::dependency::DependencyState;
 
+/// The several partitions that a job may start in, in its order.
+pub type Partitions = Arc<[Arc<str>]>;
+
 /// Who holds a job back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -34,8 +37,11 @@ pub struct Job {
     pub spec: Arc<JobSpec>,
     /// What it needs now (changed by `scontrol update`).
     pub request: Arc<ResourceRequest>,
-    /// The partition now.
+    /// The partition now. While it waits for several that it may start in: their names, joined by commas.
     pub partition: Arc<str>,
+    /// The partitions that it may start in, in its order, where those are several; kept while it runs in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partitions: Option<Partitions>,
     /// The account now; empty: none.
     pub account: Arc<str>,
     /// The QOS now.
@@ -49,7 +55,11 @@ pub struct Job {
     pub requeue: bool,
     /// The limit now, resolved against the partition's default.
     pub time_limit: TimeLimit,
-    /// The limit that its present or last run was shortened from, to start earlier; it has it again when it comes back.
+    /// Nobody gave a limit: of several partitions that it may start in each gives its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_default_limit: bool,
+    /// The limit that it has when it comes back, where its present or last run has another: a shorter one to start earlier,
+    /// or its partition's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit_whole: Option<TimeLimit>,
     /// The shortest limit that it may be given to start earlier.
@@ -157,28 +167,14 @@ impl Job {
         self.reason
     }
 
-    /// The shortest limit that it may be started with. An unlimited job with a deadline gets what is left until then.
-    pub fn shortest_limit(&self) -> TimeLimit {
-        match (self.time_min, self.time_limit) {
-            (Some(least), limit) if least < limit => least,
-            (_, TimeLimit::Unlimited) if self.deadline.is_some() => TimeLimit::minutes(1),
-            (_, limit) => limit,
-        }
+    /// The partitions that it may start in.
+    pub fn partitions(&self) -> &[Arc<str>] {
+        self.partitions.as_deref().unwrap_or(std::slice::from_ref(&self.partition))
     }
 
-    /// The longest limit that it may be started with at `now`: whole minutes where its deadline cuts it.
-    pub fn longest_limit(&self, now: UtcMicros) -> TimeLimit {
-        let left = self.deadline.map(|deadline| {
-            let minutes = u64::try_from(deadline.0.saturating_sub(now.0) / 60_000_000).unwrap_or(0);
-            TimeLimit::Seconds(minutes.saturating_mul(60))
-        });
-        left.map_or(self.time_limit, |left| left.min(self.time_limit)).max(self.shortest_limit())
-    }
-
-    /// The last instant at which it can start and still end before its deadline; `None`: it has none.
-    pub fn latest_start(&self) -> Option<UtcMicros> {
-        let seconds = self.shortest_limit().seconds().and_then(|seconds| i64::try_from(seconds).ok());
-        Some(self.deadline?.plus_seconds(seconds.unwrap_or(i64::MAX).saturating_neg()))
+    /// Whether it waits for, or may go back to, this partition.
+    pub fn may_start_in(&self, partition: &str) -> bool {
+        self.partitions().iter().any(|name| **name == *partition)
     }
 
     /// Priority as shown: 0 while held.

@@ -212,12 +212,9 @@ pub fn read_snapshot(mut from: impl BufRead) -> Result<Cluster, SnapshotError> {
 fn restore(cluster: &mut Cluster, line: Line) {
     match line {
         Line::Cluster(scalars) => {
-            cluster.partitions = scalars
-                .configured
-                .iter()
-                .flat_map(|configured| &configured.partitions)
-                .map(|partition| (Arc::from(partition.name.as_str()), Arc::new(partition.clone())))
-                .collect();
+            if let Some(configured) = &scalars.configured {
+                cluster.name_partitions(&configured.partitions);
+            }
             cluster.time = scalars.time;
             cluster.configured = scalars.configured;
             cluster.next_job_id = scalars.next_job_id;
@@ -254,6 +251,9 @@ fn restore_job(cluster: &mut Cluster, job: Arc<Job>) {
     let mut job = Arc::unwrap_or_clone(job);
     job.request = cluster.shared_request(&job.request);
     job.partition = cluster.shared_partition(&job.partition);
+    if let Some(partitions) = &mut job.partitions {
+        *partitions = partitions.iter().map(|name| cluster.shared_partition(name)).collect();
+    }
     if !cluster.requests.contains_key(&job.request) {
         cluster.count_request(&job);
     }

@@ -50,6 +50,8 @@ pub fn of(type_name: &'static str) -> Sample {
         "job.cancel_requested.v1" => job::cancel_requested(),
         "job.requeued.v1" => job::requeued(),
         "job.finished.v1" => job::finished(),
+        "partition.updated.v1" => cluster::partition_updated(),
+        "partition.deleted.v1" => cluster::partition_deleted(),
         "planner.cycle.v1" => planner::cycle(),
         "run.allocated.v1" => run::allocated(),
         "run.started.v1" => run::started(),

@@ -7,6 +7,7 @@ use daybook_schemas::license::License;
 use daybook_schemas::node::{ClusterParameters, ReturnToService};
 
 use super::parameter_keys::SCHEDULER_OPTIONS;
+use super::partition::max_memory;
 use super::{SLURM_CONF, SlurmConf};
 use crate::daybook_toml::BACKFILL_RESERVATIONS_MAX;
 use crate::diagnostic::{Findings, Place, did_you_mean};
@@ -59,10 +60,15 @@ pub(crate) fn parameters(conf: &SlurmConf, machine: &dyn Machine, findings: &mut
         cluster.default_memory = (!is_all).then_some(memory);
     }
     if let Some(pair) = conf.parameter("EnforcePartLimits") {
-        const WORDS: &[(&str, bool)] = &[("NO", false), ("ALL", true), ("YES", true), ("ANY", true)];
-        if let Some(enforced) = values::choice(pair, WORDS, findings) {
+        const WORDS: &[(&str, (bool, bool))] =
+            &[("NO", (false, false)), ("ALL", (true, false)), ("YES", (true, false)), ("ANY", (true, true))];
+        if let Some((enforced, any)) = values::choice(pair, WORDS, findings) {
             cluster.enforce_partition_limits = enforced;
+            cluster.one_partition_suffices = any;
         }
+    }
+    if let Some(pair) = conf.parameter("MaxMemPerNode") {
+        cluster.max_memory_per_node = max_memory(pair, findings);
     }
     if let Some(pair) = conf.parameter("JobRequeue")
         && let Some(requeue) = values::number(pair, 0, 1, findings)

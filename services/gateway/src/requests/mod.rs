@@ -3,14 +3,20 @@
 mod cancel;
 mod job_action;
 mod node_update;
+mod partition_change;
+mod partitions;
 mod parts;
+mod reconfiguration;
 mod submission;
+mod time_limits;
 mod top;
 mod update;
 
 pub(crate) use cancel::{Cancel, check_restricted};
 pub(crate) use job_action::{Action, ActionKind};
 pub(crate) use node_update::NodeUpdate;
+pub(crate) use partition_change::{CreatePartition, DeletePartition, UpdatePartition};
+pub(crate) use reconfiguration::{Reconfigure, may_reconfigure};
 pub(crate) use submission::{Submission, check_payload};
 pub(crate) use update::Update;
 
@@ -29,6 +35,10 @@ pub(crate) enum Request {
     Action(Action),
     Update(Box<Update>),
     NodeUpdate(NodeUpdate),
+    CreatePartition(CreatePartition),
+    UpdatePartition(UpdatePartition),
+    DeletePartition(DeletePartition),
+    Reconfigure(Box<Reconfigure>),
 }
 
 /// What is answered once the events are in the log.
@@ -46,14 +56,6 @@ pub(crate) struct Decided {
 pub(crate) type Decision = Result<(Decided, Vec<Body>), ApiError>;
 
 impl Request {
-    /// Whether it has to be decided with no other request beside it.
-    pub(crate) fn is_alone(&self) -> bool {
-        match self {
-            Request::Update(request) => request.is_alone(),
-            _ => false,
-        }
-    }
-
     /// Decides against a snapshot. Pure but for the machine's user database. `next_id` is the first free job id.
     pub(crate) fn decide(
         &self,
@@ -64,14 +66,25 @@ impl Request {
         now: UtcMicros,
     ) -> Decision {
         match self {
-            Request::Submission(request) => {
-                let is_administrator = authority.is_administrator(cluster, peer.uid);
-                request.decide(cluster, is_administrator, next_id, now)
-            }
+            Request::Submission(request) => request.decide(cluster, authority, peer, (next_id, now)),
             Request::Cancel(request) => request.decide(cluster, authority, peer),
             Request::Action(request) => Ok(request.decide(cluster, authority, peer)),
             Request::Update(request) => request.decide(cluster, authority, peer, now),
             Request::NodeUpdate(request) => request.decide(cluster, authority, peer),
+            Request::CreatePartition(request) => request.decide(cluster, authority, peer),
+            Request::UpdatePartition(request) => request.decide(cluster, authority, peer),
+            Request::DeletePartition(request) => request.decide(cluster, authority, peer),
+            Request::Reconfigure(request) => request.decide(cluster, authority, peer),
+        }
+    }
+
+    /// Whether it changes what other requests are decided by: nothing else is decided by the same snapshot.
+    pub(crate) fn is_alone(&self) -> bool {
+        use Request::{CreatePartition, DeletePartition, Reconfigure, UpdatePartition};
+        match self {
+            Request::Update(request) => request.is_alone(),
+            CreatePartition(_) | UpdatePartition(_) | DeletePartition(_) | Reconfigure(_) => true,
+            _ => false,
         }
     }
 

@@ -8,10 +8,12 @@ use daybook_schemas::{Body, JobId, UtcMicros};
 
 use super::cancel::own_selector;
 use super::job_action::{hold, release};
-use super::parts::{Meant, meant};
-use super::submission::{
-    check_deadline, check_fits, check_licenses, check_partition, check_request, check_time_min,
+use super::partitions::{
+    Accepting, Asked, Submitter, accepting, check_access, check_fits, check_limits, joined,
 };
+use super::parts::{Meant, meant};
+use super::submission::{check_licenses, check_request};
+use super::time_limits::{check_deadline, check_time_min, limits_in, shortest};
 use super::{Decided, Decision, invalid_job};
 use crate::authority::{Authority, denied, not_the_owner};
 
@@ -105,7 +107,7 @@ impl Asker<'_> {
         if job.state != JobState::Pending {
             check_running(self.cluster, job, &mut change, is_administrator)?;
         } else {
-            self.check_waiting(job, &change, is_administrator)?;
+            self.check_waiting(job, &mut change, is_administrator)?;
         }
         if change != (JobUpdated { job: id, ..JobUpdated::default() }) {
             bodies.push(change.into());
@@ -113,14 +115,34 @@ impl Asker<'_> {
         Ok(bodies)
     }
 
-    fn check_waiting(&self, job: &Job, change: &JobUpdated, is_administrator: bool) -> Result<(), ApiError> {
+    /// What is asked for is looked at as at a submission. Of several partitions those that accept jobs stay.
+    fn check_waiting(
+        &self,
+        job: &Job,
+        change: &mut JobUpdated,
+        is_administrator: bool,
+    ) -> Result<(), ApiError> {
         let cluster = self.cluster;
-        let partition_name = change.partition.as_deref().unwrap_or(&job.partition);
+        let partitions: Accepting = match &change.partition {
+            Some(names) => accepting(cluster, names)?,
+            None => job.partitions().iter().filter_map(|name| cluster.partition(name)).cloned().collect(),
+        };
         if change.partition.is_some() {
-            check_partition(cluster, partition_name)?;
+            let submitter = Submitter { user: &job.spec.user, is_administrator, host: &job.spec.submit_host };
+            partitions.iter().try_for_each(|partition| check_access(partition, &submitter))?;
         }
-        let max_time =
-            cluster.partition(partition_name).map_or(TimeLimit::Unlimited, |partition| partition.max_time);
+        let is_limited = change.partition.is_some() || change.account.is_some() || change.qos.is_some();
+        if is_limited && !is_administrator {
+            let asked = Asked {
+                request: change.request.as_ref().unwrap_or(&job.request),
+                time_limit: change.time_limit.or((!job.has_default_limit).then_some(job.time_limit)),
+                account: change.account.as_deref().unwrap_or(&job.account),
+                qos: change.qos.as_deref().unwrap_or(&job.qos),
+            };
+            check_limits(cluster, &partitions, &asked)?;
+        }
+        let max_time = partitions.iter().map(|partition| partition.max_time).max();
+        let max_time = max_time.unwrap_or(TimeLimit::Unlimited);
         // As in Slurm: raising it beyond the partition's limit is a matter of permission.
         let is_raised = |limit: &TimeLimit| *limit > job.time_limit && *limit > max_time;
         if !is_administrator && change.time_limit.as_ref().is_some_and(is_raised) {
@@ -129,13 +151,17 @@ impl Asker<'_> {
         if !is_administrator && change.nice.is_some_and(|nice| nice < job.nice) && !job.priority_fixed {
             return Err(denied());
         }
-        let limit = change.time_limit.unwrap_or(job.time_limit);
+        let is_by_partition = change.time_limit.is_none() && job.has_default_limit && partitions.len() > 1;
+        let limits = match is_by_partition {
+            true => limits_in(cluster, &partitions, None),
+            false => vec![change.time_limit.unwrap_or(job.time_limit)],
+        };
         let time_min = change.time_min.filter(|least| *least > TimeLimit::Seconds(0));
-        check_time_min(time_min, limit)?;
+        check_time_min(time_min, &limits)?;
         // A new least of 0 takes the old one away.
         let least = if change.time_min.is_some() { time_min } else { job.time_min };
-        let least = least.map_or(limit, |least| least.min(limit));
-        check_deadline(change.deadline.filter(|deadline| deadline.0 > 0), least, self.now)?;
+        let deadline = change.deadline.filter(|deadline| deadline.0 > 0);
+        check_deadline(deadline, shortest(&limits, least), self.now)?;
         if let Some(dependencies) = &change.dependencies {
             let problem = |what| Err(ApiError::new(ErrorCode::InvalidDependency, what));
             let array = job.task.map(|task| task.array_job);
@@ -150,9 +176,12 @@ impl Asker<'_> {
         if let Some(request) = &change.request {
             check_request(request)?;
             check_licenses(cluster, request)?;
-            check_fits(cluster, partition_name, request)?;
+            check_fits(cluster, &partitions, request)?;
         } else if change.partition.is_some() && job.hold.is_none() {
-            check_fits(cluster, partition_name, &job.request)?;
+            check_fits(cluster, &partitions, &job.request)?;
+        }
+        if let Some(names) = &mut change.partition {
+            *names = joined(&partitions);
         }
         Ok(())
     }

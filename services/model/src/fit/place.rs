@@ -199,7 +199,7 @@ pub(super) fn cut(
         gpus = free.gpus.clone();
     }
     let memory = site.memory_of(demand, cpu_count, gpus.count());
-    if demand.memory_is_consumed && memory > free.memory {
+    if demand.memory_is_consumed && memory > demand.memory_there(free) {
         return None;
     }
     let cpus = match demand.exclusive {

@@ -17,14 +17,17 @@ pub(super) fn updated(cluster: &mut Cluster, data: &JobUpdated) {
     }
     let is_waiting = job.state == JobState::Pending;
     let request = data.request.as_ref().map(|request| cluster.shared_request(&Arc::new(request.clone())));
-    let partition = data.partition.as_ref().map(|partition| cluster.shared_partition(partition));
+    let partitions = data.partition.as_ref().map(|partition| cluster.shared_partitions(partition));
     // Two changes that were asked for at once may close a circle that neither of them has alone.
     let dependencies =
         data.dependencies.as_ref().filter(|conditions| !cluster.would_wait_for_itself(data.job, conditions));
     cluster.change_job(data.job, |job| {
         change_description(job, data);
         if is_waiting {
-            change_request(job, data, request, partition);
+            if let Some(partitions) = partitions {
+                (job.partition, job.partitions) = partitions;
+            }
+            change_request(job, data, request);
             if let Some(dependencies) = dependencies {
                 job.dependencies = open_conditions(Some(dependencies));
                 job.dependencies_any = dependencies.any;
@@ -52,22 +55,14 @@ fn change_description(job: &mut Job, data: &JobUpdated) {
     }
     if let Some(limit) = data.time_limit {
         job.time_limit = limit;
-        job.time_limit_whole = None;
+        (job.time_limit_whole, job.has_default_limit) = (None, false);
     }
     if let Some(requeue) = data.requeue {
         job.requeue = requeue;
     }
 }
 
-fn change_request(
-    job: &mut Job,
-    data: &JobUpdated,
-    request: Option<Arc<ResourceRequest>>,
-    partition: Option<Arc<str>>,
-) {
-    if let Some(partition) = partition {
-        job.partition = partition;
-    }
+fn change_request(job: &mut Job, data: &JobUpdated, request: Option<Arc<ResourceRequest>>) {
     if let Some(account) = &data.account {
         job.account = Arc::from(account.as_str());
     }

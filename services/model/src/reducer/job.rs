@@ -39,18 +39,23 @@ pub(super) fn submitted(cluster: &mut Cluster, data: &JobSubmitted) {
         };
         cluster.arrays.insert(data.job, Arc::new(state));
     }
+    let (partition, partitions) = cluster.shared_partitions(&spec.partition);
+    let first = partitions.as_ref().and_then(|names| names.first()).unwrap_or(&partition);
+    let time_limit = cluster.resolve_time_limit(spec.time_limit, first);
     let job = Job {
         id: data.job,
         task: None,
         tasks_waiting,
         request: spec.request.clone(),
-        partition: cluster.shared_partition(&spec.partition),
+        partition,
+        partitions,
         account: Arc::from(spec.account.as_deref().unwrap_or("")),
         qos: Arc::from(spec.qos.as_deref().unwrap_or("normal")),
         name: Arc::from(spec.name.as_str()),
         comment: spec.comment.as_deref().map(Arc::from),
         requeue: spec.requeue,
-        time_limit: cluster.resolve_time_limit(spec.time_limit, &spec.partition),
+        time_limit,
+        has_default_limit: spec.time_limit.is_none(),
         time_limit_whole: None,
         time_min: spec.time_min,
         deadline: spec.deadline,

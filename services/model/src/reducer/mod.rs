@@ -5,6 +5,7 @@ mod change;
 mod cluster;
 mod job;
 mod node;
+mod partition;
 mod run;
 
 use std::sync::Arc;
@@ -45,6 +46,8 @@ fn apply_event(cluster: &mut Cluster, event: &Event) -> Result<(), String> {
     }
     match &event.body {
         Body::ClusterConfigured(data) => cluster::configured(cluster, data),
+        Body::PartitionUpdated(data) => partition::updated(cluster, data),
+        Body::PartitionDeleted(data) => partition::deleted(cluster, data),
         Body::NodeRegistered(data) => node::registered(cluster, data),
         Body::NodeLeaseLost(data) => node::lease_lost(cluster, data),
         Body::NodeLeaseRegained(data) => node::lease_regained(cluster, &data.node),

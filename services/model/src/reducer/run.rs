@@ -51,7 +51,7 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
         job.reason = Reason::None;
         job.reason_detail = Arc::from("");
         job.partition = partition;
-        if data.time_limit < job.time_limit {
+        if data.time_limit != job.time_limit {
             job.time_limit_whole = Some(job.time_limit);
         }
         job.time_limit = data.time_limit;
@@ -224,6 +224,10 @@ pub(super) fn put_back(cluster: &mut Cluster, id: JobId, at: UtcMicros, hold: bo
         });
     }
     cluster.change_job(id, |job| {
+        // Back to all that it may start in.
+        if let Some(partitions) = &job.partitions {
+            job.partition = Arc::from(partitions.join(","));
+        }
         job.state = JobState::Pending;
         job.reason = Reason::None;
         job.reason_detail = Arc::from("");

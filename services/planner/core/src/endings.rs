@@ -6,6 +6,7 @@ use daybook_schemas::events::JobFinished;
 use daybook_schemas::job::{JobState, Reason};
 
 use crate::policy::Policy;
+use crate::queue::Turn;
 
 /// Those that a cycle ends, at most as many as its policy says.
 pub(crate) fn ended_unstarted(cluster: &Cluster, now: UtcMicros, policy: &Policy) -> Vec<JobFinished> {
@@ -24,8 +25,13 @@ pub(crate) fn ended_unstarted(cluster: &Cluster, now: UtcMicros, policy: &Policy
 }
 
 /// Whether a job could no longer end before its deadline.
-pub(crate) fn is_overdue(job: &Job, now: UtcMicros) -> bool {
-    job.latest_start().is_some_and(|latest| latest < now)
+pub(crate) fn is_overdue(cluster: &Cluster, job: &Job, now: UtcMicros) -> bool {
+    cluster.latest_start(job).is_some_and(|latest| latest < now)
+}
+
+/// The same for one of the partitions that it may start in.
+pub(crate) fn is_too_late_in(cluster: &Cluster, turn: Turn<'_>, now: UtcMicros) -> bool {
+    cluster.latest_start_in(turn.job, turn.partition).is_some_and(|latest| latest < now)
 }
 
 /// When the next job will have waited too long for its deadline: another cycle decides otherwise then.

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use daybook_model::Job;
 use daybook_model::fit::Demand;
 use daybook_schemas::UtcMicros;
 use daybook_schemas::job::{Reason, ResourceRequest, TimeLimit};
 
 use crate::licenses::Need;
+use crate::queue::Turn;
 
 /// A window that has no end.
 pub(crate) const FOR_EVER: i64 = i64::MAX;
@@ -78,8 +78,14 @@ pub(crate) struct Kinds<'a> {
 impl<'a> Kinds<'a> {
     /// The number of a job's kind; `make` makes one that is met for the first time. Equal requests are of one kind as
     /// long as all or none of them still wait for few switches (`is_choosy`).
-    pub(crate) fn number(&mut self, job: &'a Job, is_choosy: bool, make: impl FnOnce() -> Kind<'a>) -> usize {
-        let (partition, request) = (Arc::as_ptr(&job.partition), Arc::as_ptr(&job.request));
+    pub(crate) fn number(
+        &mut self,
+        turn: Turn<'a>,
+        is_choosy: bool,
+        make: impl FnOnce() -> Kind<'a>,
+    ) -> usize {
+        let job = turn.job;
+        let (partition, request) = (Arc::as_ptr(turn.partition), Arc::as_ptr(&job.request));
         if let Some((of_partition, of_request, was_choosy, number)) = self.last
             && std::ptr::addr_eq(of_partition, partition)
             && of_request == request
@@ -90,7 +96,7 @@ impl<'a> Kinds<'a> {
         let number = match self.known.get(&(partition, request, is_choosy)) {
             Some(number) => *number,
             None => {
-                let key = (job.partition.as_ref(), job.request.as_ref(), is_choosy);
+                let key = (turn.partition.as_ref(), job.request.as_ref(), is_choosy);
                 let number = match self.numbers.get(&key) {
                     Some(number) => *number,
                     None => {

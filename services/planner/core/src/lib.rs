@@ -32,6 +32,7 @@ pub mod priority;
 mod promises;
 mod queue;
 mod releases;
+mod several;
 mod timeline;
 mod windows;
 

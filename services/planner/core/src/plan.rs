@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use daybook_model::fit::{Demand, Share, Site, partition_size_limit, place};
+use daybook_model::fit::{Demand, Share, Site, admission_refusal, partition_size_limit, place};
 use daybook_model::{Cluster, Job, Judgement, PendingKey};
 use daybook_schemas::events::{ArrayTaskId, CycleBound, PlannedStart, ReasonChange};
 use daybook_schemas::grammar::hostlist;
@@ -16,15 +16,16 @@ use daybook_schemas::node::{ClusterParameters, PartitionState};
 use daybook_schemas::{JobId, NodeName, RunId, UtcMicros};
 
 use crate::cycle::{Cycle, Start};
-use crate::endings::{ended_unstarted, is_overdue, next_deadline};
+use crate::endings::{ended_unstarted, is_overdue, is_too_late_in, next_deadline};
 use crate::explain::watch::Watch;
 use crate::ground::Ground;
 use crate::kinds::{FOR_EVER, Kind, Kinds};
 use crate::licenses::Licenses;
 use crate::policy::{Order, Policy};
 use crate::promises::Promises;
-use crate::queue::{Heads, candidates, weighted};
+use crate::queue::{Heads, Turn, candidates, weighted};
 use crate::releases::{Releases, Wanted};
+use crate::several::Several;
 
 /// Decides what starts now, what waits and why, and what is protected.
 ///
@@ -70,10 +71,12 @@ pub(crate) fn decide(cluster: &Cluster, now: UtcMicros, policy: &Policy, watch: 
             blocked: BTreeMap::new(),
             started_tasks: BTreeMap::new(),
             later: Vec::new(),
+            several: Several::default(),
             cycle: &mut cycle,
             watch,
         };
         planning.walk_the_queue();
+        planning.settle_several();
         let (steps, fragmentation) = (planning.ground.steps(), planning.ground.fragmentation());
         (cycle.steps, cycle.fragmentation) = (steps, fragmentation);
     }
@@ -84,7 +87,7 @@ pub(crate) struct Planning<'a, 'c> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) parameters: &'a ClusterParameters,
     pub(crate) now: UtcMicros,
-    policy: &'a Policy,
+    pub(crate) policy: &'a Policy,
     pub(crate) ground: Ground<'a>,
     pub(crate) kinds: Kinds<'a>,
     pub(crate) licenses: Licenses<'a>,
@@ -96,6 +99,8 @@ pub(crate) struct Planning<'a, 'c> {
     started_tasks: BTreeMap<JobId, u64>,
     /// Jobs that are tried behind those of the queue's order: the shortest first.
     later: Vec<(Reverse<u32>, u64, PendingKey)>,
+    /// Jobs that may start in several partitions.
+    pub(crate) several: Several<'a>,
     pub(crate) cycle: &'c mut Cycle,
     /// The one job that the cycle is for, where it only explains.
     pub(crate) watch: Option<&'c mut Watch>,
@@ -124,8 +129,8 @@ impl<'a> Planning<'a, '_> {
             if self.must_stop() {
                 break;
             }
-            if let Some(job) = cluster.jobs().get(&key.job) {
-                self.consider(job);
+            if let Some(turn) = Turn::of(cluster, key) {
+                self.consider(turn);
             }
         }
     }
@@ -139,22 +144,27 @@ impl<'a> Planning<'a, '_> {
             if self.must_stop() {
                 break;
             }
-            let Some(job) = cluster.jobs().get(&key.job) else { continue };
+            let Some(turn) = Turn::of(cluster, key) else { continue };
             self.cycle.jobs_considered += 1;
-            let before = self.decided(job);
-            self.consider(job);
+            let before = self.decided(turn);
+            self.consider(turn);
             let Some(kind) = kind else { continue };
-            if !self.is_settled(job, before) {
+            if !self.is_settled(turn, before) {
                 heads.go_on(kind, key);
-            } else if let Some(watched) = self.watched_of(kind).filter(|watched| *watched > key) {
+                continue;
+            }
+            if turn.has_others() {
+                self.several.leave(kind, key, turn);
+            }
+            if let Some(watched) = self.watched_of(kind).filter(|watched| *watched > key) {
                 heads.go_to(kind, watched);
             }
         }
     }
 
     /// How much has been decided, and how many jobs of this one's partition are blocked.
-    fn decided(&mut self, job: &'a Job) -> ([usize; 3], u32) {
-        let field = self.ground.field_number(self.cluster, &job.partition);
+    fn decided(&mut self, turn: Turn<'a>) -> ([usize; 3], u32) {
+        let field = self.ground.field_number(self.cluster, turn.partition);
         let blocked = field.and_then(|field| self.blocked.get(&field)).copied().unwrap_or(0);
         let cycle = &self.cycle;
         ([cycle.starts.len(), cycle.reasons.len(), cycle.reservations.len()], blocked)
@@ -163,11 +173,13 @@ impl<'a> Planning<'a, '_> {
     /// Whether this job's consideration would be that of all others of its kind behind it: nothing was decided, and it
     /// was refused, or waits behind those that are protected. Behind one that waits for few switches others may have
     /// given that up.
-    fn is_settled(&mut self, job: &'a Job, before: ([usize; 3], u32)) -> bool {
-        if choosy_until(job, self.parameters).is_some_and(|until| until > self.now) {
+    fn is_settled(&mut self, turn: Turn<'a>, before: ([usize; 3], u32)) -> bool {
+        if choosy_until(turn.job, self.parameters).is_some_and(|until| until > self.now)
+            || self.several.has_started(turn.job)
+        {
             return false;
         }
-        let now = self.decided(job);
+        let now = self.decided(turn);
         let are_promises_full = self.promises.count() >= self.policy.reservations_max as usize;
         let protected = if are_promises_full { 1 } else { self.policy.reservations.max(1) };
         now.0 == before.0 && (now.1 == before.1 || now.1 > protected)
@@ -179,27 +191,27 @@ impl<'a> Planning<'a, '_> {
             if self.must_stop() {
                 break;
             }
-            let Some(job) = cluster.jobs().get(&key.job) else { continue };
+            let Some(turn) = Turn::of(cluster, key) else { continue };
             self.cycle.jobs_considered += 1;
-            match self.length_that_orders(job) {
-                Some(seconds) if self.is_unprotected(job) => self.later.push((key.tier, seconds, key)),
-                _ => self.consider(job),
+            match self.length_that_orders(turn) {
+                Some(seconds) if self.is_unprotected(turn) => self.later.push((key.tier, seconds, key)),
+                _ => self.consider(turn),
             }
         }
     }
 
     /// The seconds by which the policy orders a job that is not protected; `None`: it stays where it is in the queue.
-    fn length_that_orders(&self, job: &Job) -> Option<u64> {
+    fn length_that_orders(&self, turn: Turn<'_>) -> Option<u64> {
         match self.policy.order {
             Order::Queue => None,
-            Order::Expected => Some(self.cluster.expected_seconds(job).unwrap_or(u64::MAX)),
-            Order::Limit => Some(job.time_limit.seconds().unwrap_or(u64::MAX)),
+            Order::Expected => Some(self.cluster.expected_seconds(turn.job).unwrap_or(u64::MAX)),
+            Order::Limit => Some(self.limit_of(turn).seconds().unwrap_or(u64::MAX)),
         }
     }
 
     /// Whether as many jobs of its partition are blocked as get a protected start.
-    fn is_unprotected(&mut self, job: &'a Job) -> bool {
-        let field = self.ground.field_number(self.cluster, &job.partition);
+    fn is_unprotected(&mut self, turn: Turn<'a>) -> bool {
+        let field = self.ground.field_number(self.cluster, turn.partition);
         let blocked = field.and_then(|field| self.blocked.get(&field));
         blocked.is_some_and(|blocked| *blocked >= self.policy.reservations.max(1))
     }
@@ -231,7 +243,7 @@ impl<'a> Planning<'a, '_> {
         false
     }
 
-    fn meet(&mut self, bound: CycleBound) {
+    pub(crate) fn meet(&mut self, bound: CycleBound) {
         self.cycle.bound.get_or_insert(bound);
     }
 
@@ -246,39 +258,48 @@ impl<'a> Planning<'a, '_> {
         !self.policy.backfill && field.is_some_and(|field| self.blocked.contains_key(&field))
     }
 
-    fn consider(&mut self, job: &'a Job) {
-        if self.is_watched(job) { self.consider_watched(job) } else { self.decide_on(job) }
+    fn consider(&mut self, turn: Turn<'a>) {
+        if self.is_watched(turn.job) { self.consider_watched(turn) } else { self.decide_on(turn) }
     }
 
-    pub(crate) fn decide_on(&mut self, job: &'a Job) {
-        if is_overdue(job, self.now) {
+    pub(crate) fn decide_on(&mut self, turn: Turn<'a>) {
+        let job = turn.job;
+        if self.several.is_over(job) || is_overdue(self.cluster, job, self.now) {
             return;
         }
-        let number = self.kind_of(job);
+        if is_too_late_in(self.cluster, turn, self.now) {
+            return self.give_reason(turn, Reason::DeadLine, "");
+        }
+        let number = self.kind_of(turn);
         let kind = self.kinds.get(number);
         let is_shut = matches!(kind.refused, Some((Reason::PartitionDown | Reason::PartitionInactive, _)));
         // Unlimited is greater than any number of seconds.
-        if job.time_limit > kind.time_max && !is_shut {
-            return self.give_reason(job, Reason::PartitionTimeLimit, "");
+        if self.limit_of(turn) > kind.time_max && !is_shut {
+            return self.give_reason(turn, Reason::PartitionTimeLimit, "");
         }
         if let Some((reason, detail)) = kind.refused.clone() {
-            return self.give_reason(job, reason, &detail);
+            return self.give_reason(turn, reason, &detail);
+        }
+        if let Some((reason, detail)) = self.admission_refusal(turn) {
+            return self.give_reason(turn, reason, &detail);
         }
         let mut room = self.array_room(job);
         if room == 0 {
-            return self.give_reason(job, Reason::JobArrayTaskLimit, "");
+            return self.give_reason(turn, Reason::JobArrayTaskLimit, "");
         }
-        let windows = self.windows(job);
-        let is_closed = self.is_closed(kind.field);
+        let windows = self.windows(turn);
+        let is_closed = self.is_closed(self.kinds.get(number).field);
         let startable = job.tasks_startable();
+        let last_started = self.several.last_task(job);
         let mut tasks = startable.iter().flat_map(|tasks| tasks.iter());
+        let mut tasks = tasks.by_ref().filter(|task| last_started.is_none_or(|last| *task > last));
         while !is_closed
             && self.kinds.get(number).refused.is_none()
             && !self.kinds.get(number).is_blocked(windows.shortest)
         {
             let Some(run) = self.next_run(job, &mut tasks) else { return };
             if room == 0 {
-                return self.give_reason(job, Reason::JobArrayTaskLimit, "");
+                return self.give_reason(turn, Reason::JobArrayTaskLimit, "");
             }
             if self.cycle.starts.len() >= self.policy.starts_max as usize {
                 return self.meet(CycleBound::Starts);
@@ -286,24 +307,37 @@ impl<'a> Planning<'a, '_> {
             match self.place_longest(number, &windows) {
                 Some((seconds, shares)) => {
                     let limit = windows.limit(seconds);
-                    self.start(job, number, (limit, seconds), run, &shares);
+                    self.start(turn, number, (limit, seconds), run, &shares);
                 }
-                None => self.judge(job, number, windows.shortest),
+                None => self.judge(turn, number, windows.shortest),
             }
             room -= 1;
         }
         match self.kinds.get(number).refused.clone() {
-            Some((reason, detail)) => self.give_reason(job, reason, &detail),
-            None => self.wait_its_turn(job, number, windows.shortest),
+            Some((reason, detail)) => self.give_reason(turn, reason, &detail),
+            None => self.wait_its_turn(turn, number, windows.shortest),
         }
     }
 
-    pub(crate) fn kind_of(&mut self, job: &'a Job) -> usize {
+    /// The time limit that a job has in a partition.
+    pub(crate) fn limit_of(&self, turn: Turn<'_>) -> TimeLimit {
+        self.cluster.time_limit_in(turn.job, turn.partition)
+    }
+
+    /// Why the partition is not for the job's account or QOS.
+    fn admission_refusal(&self, turn: Turn<'_>) -> Option<(Reason, String)> {
+        let partition = self.cluster.partition(turn.partition)?;
+        partition.restricts_accounts_or_qos().then_some(())?;
+        admission_refusal(partition, &turn.job.account, &turn.job.qos)
+    }
+
+    pub(crate) fn kind_of(&mut self, turn: Turn<'a>) -> usize {
+        let job = turn.job;
         let is_choosy = choosy_until(job, self.parameters).is_some_and(|until| until > self.now);
         let (cluster, parameters, ground) = (self.cluster, self.parameters, &mut self.ground);
         let licenses = &mut self.licenses;
-        self.kinds.number(job, is_choosy, || {
-            let field = ground.field_number(cluster, &job.partition);
+        self.kinds.number(turn, is_choosy, || {
+            let field = ground.field_number(cluster, turn.partition);
             let Some(number) = field else {
                 return Kind {
                     field,
@@ -364,7 +398,8 @@ impl<'a> Planning<'a, '_> {
     ) -> Option<(RunId, Option<ArrayTaskId>)> {
         if job.tasks_waiting.is_none() {
             let run = RunId::new(job.id, job.starts);
-            let is_started = self.cycle.starts.last().is_some_and(|start| start.run == run);
+            let is_started = self.cycle.starts.last().is_some_and(|start| start.run == run)
+                || self.several.has_started(job);
             return (!is_started).then_some((run, job.task.filter(|_| job.starts == 0)));
         }
         let task = tasks.next()?;
@@ -400,13 +435,13 @@ impl<'a> Planning<'a, '_> {
 
     fn start(
         &mut self,
-        job: &Job,
+        turn: Turn<'a>,
         number: usize,
         (time_limit, seconds): (TimeLimit, i64),
         run: (RunId, Option<ArrayTaskId>),
         shares: &[Share],
     ) {
-        if let Some(array) = run.1.or(job.task) {
+        if let Some(array) = run.1.or(turn.job.task) {
             *self.started_tasks.entry(array.array_job).or_insert(0) += 1;
         }
         let until = self.end_of(seconds);
@@ -419,12 +454,15 @@ impl<'a> Planning<'a, '_> {
             array: run.1,
             nodes: shares.iter().map(|share| self.ground.sites[share.site].run_node(share)).collect(),
             time_limit,
-            partition: job.partition.to_string(),
+            partition: turn.partition.to_string(),
         });
+        if turn.has_others() {
+            self.several.note_start(turn.job, run.1.map(|task| task.task));
+        }
     }
 
     /// Why a kind does not fit: what is in use, nodes that are not up, or the request itself.
-    fn judge(&mut self, job: &'a Job, number: usize, seconds: i64) {
+    fn judge(&mut self, turn: Turn<'a>, number: usize, seconds: i64) {
         self.kinds.get_mut(number).block(seconds);
         if self.kinds.get(number).fits_when_empty.is_some() {
             return;
@@ -434,14 +472,14 @@ impl<'a> Planning<'a, '_> {
         // to find out.
         self.ground.count_steps(kind.order.len());
         let judgement =
-            self.cluster.judgement(&job.partition, &job.request, || self.judge_when_empty(job, number));
+            self.cluster.judgement(turn.partition, &turn.job.request, || self.judge_when_empty(turn, number));
         let kind = self.kinds.get_mut(number);
         kind.fits_when_empty = Some(judgement.fits);
         kind.refused = judgement.refused;
     }
 
     /// Whether a kind fits if nothing runs, and why not. It looks at configuration and nodes alone.
-    fn judge_when_empty(&self, job: &Job, number: usize) -> Judgement {
+    fn judge_when_empty(&self, turn: Turn<'_>, number: usize) -> Judgement {
         let kind = self.kinds.get(number);
         let up = |site: usize| self.ground.whole(site).map(Cow::Borrowed);
         let steps = Cell::new(0);
@@ -456,8 +494,8 @@ impl<'a> Planning<'a, '_> {
         });
         let refused = if fits {
             None
-        } else if self.cluster.is_possible(&job.partition, &job.request) {
-            let names = self.unavailable(job, number);
+        } else if self.cluster.is_possible(turn.partition, &turn.job.request) {
+            let names = self.unavailable(turn.job, number);
             let names = hostlist::compress(names.iter().map(|name| name.as_str()));
             Some((Reason::ReqNodeNotAvail, Arc::from(format!("UnavailableNodes:{names}"))))
         } else {
@@ -485,7 +523,8 @@ impl<'a> Planning<'a, '_> {
     }
 
     /// A blocked job: the first K of a partition get a protected start.
-    fn wait_its_turn(&mut self, job: &'a Job, number: usize, seconds: i64) {
+    fn wait_its_turn(&mut self, turn: Turn<'a>, number: usize, seconds: i64) {
+        let job = turn.job;
         let kind = self.kinds.get(number);
         let Some(field) = kind.field else { return };
         if kind.demand.as_ref().is_some_and(|demand| demand.switches_max.is_some()) {
@@ -496,12 +535,12 @@ impl<'a> Planning<'a, '_> {
         let position = *before;
         *before = before.saturating_add(1);
         if self.licenses.shortage(&self.kinds.get(number).licenses).is_some() {
-            self.give_reason(job, Reason::Licenses, "");
+            self.give_reason(turn, Reason::Licenses, "");
         } else if position == 0 {
-            self.give_reason(job, Reason::Resources, "");
-        } else if job.reason != Reason::None {
+            self.give_reason(turn, Reason::Resources, "");
+        } else if job.reason != Reason::None || turn.has_others() {
             // A job of which nothing is recorded is understood to wait behind others.
-            self.give_reason(job, Reason::Priority, "");
+            self.give_reason(turn, Reason::Priority, "");
         }
         if self.policy.backfill
             && position < self.policy.reservations
@@ -545,15 +584,24 @@ impl<'a> Planning<'a, '_> {
         self.kinds.get_mut(number).note_promise(seconds, start);
     }
 
-    fn give_reason(&mut self, job: &'a Job, reason: Reason, detail: &str) {
-        self.note_reason(job, reason);
+    fn give_reason(&mut self, turn: Turn<'a>, reason: Reason, detail: &str) {
+        self.note_reason(turn.job, reason);
+        match turn.has_others() {
+            true => self.several.note_verdict(turn, reason, detail),
+            false => self.record_reason(turn, reason, detail),
+        }
+    }
+
+    /// Records a reason where it is another than the recorded one.
+    pub(crate) fn record_reason(&mut self, turn: Turn<'a>, reason: Reason, detail: &str) {
+        let job = turn.job;
         if job.reason == reason && job.reason_detail.as_ref() == detail {
             return;
         }
         if self.cycle.reasons.len() >= self.policy.reasons_max as usize {
             return self.meet(CycleBound::Reasons);
         }
-        let figures = self.figures_of(job, reason);
+        let figures = self.figures_of(turn, reason);
         self.cycle.reasons.push(ReasonChange { job: job.id, reason, detail: detail.to_string(), figures });
     }
 }

@@ -1,11 +1,11 @@
 //! For how long a job is given what it gets: its limit, or less down to its `--time-min`.
 
-use daybook_model::Job;
 use daybook_model::fit::Share;
 use daybook_schemas::job::TimeLimit;
 
 use crate::kinds::FOR_EVER;
 use crate::plan::Planning;
+use crate::queue::Turn;
 
 /// The time limits that a job may be started with, as windows in seconds: what it may run beyond its limit is in them.
 pub(crate) struct Windows {
@@ -28,14 +28,15 @@ impl Windows {
 
 impl Planning<'_, '_> {
     /// How long a job may hold what it gets.
-    pub(crate) fn windows(&self, job: &Job) -> Windows {
+    pub(crate) fn windows(&self, turn: Turn<'_>) -> Windows {
         let grace = i64::from(self.parameters.over_time_limit_minutes) * 60;
         let window = |limit: TimeLimit| {
             let seconds = limit.seconds().and_then(|seconds| i64::try_from(seconds).ok());
             seconds.map_or(FOR_EVER, |seconds| seconds.saturating_add(grace))
         };
-        let longest_limit = job.longest_limit(self.now);
-        let (longest, shortest) = (window(longest_limit), window(job.shortest_limit()));
+        let longest_limit = self.cluster.longest_limit_in(turn.job, turn.partition, self.now);
+        let shortest_limit = self.cluster.shortest_limit_in(turn.job, turn.partition);
+        let (longest, shortest) = (window(longest_limit), window(shortest_limit));
         Windows { longest, shortest: shortest.min(longest), longest_limit, grace }
     }
 

@@ -27,7 +27,7 @@ struct Wish {
     memory: Option<MemoryRequest>,
     gpus: Option<GpuRequest>,
     exclusive: bool,
-    partition: bool,
+    partition: &'static str,
     array: Option<(u32, u32)>,
     /// Of each of [`LICENSES`].
     licenses: (u32, u32),
@@ -58,6 +58,12 @@ fn wishes() -> impl Strategy<Value = Wish> {
     let gpus =
         (scope, kind, 1u32..4).prop_map(|(scope, gpu_type, count)| GpuRequest { scope, gpu_type, count });
     let nodes = prop_oneof![4 => Just((1, None)), 1 => (1u32..3, 0u32..2).prop_map(|(least, more)| (least, Some(least + more)))];
+    let partition = prop_oneof![
+        3 => Just("main"),
+        3 => Just("part"),
+        1 => Just("main,part"),
+        1 => Just("part,main"),
+    ];
     let array = prop::option::weighted(0.2, (1u32..5, 0u32..3));
     let licenses = prop_oneof![2 => Just((0, 0)), 1 => (0u32..3, 0u32..6)];
     (
@@ -66,7 +72,7 @@ fn wishes() -> impl Strategy<Value = Wish> {
             memory,
             prop::option::weighted(0.4, gpus),
             prop::bool::weighted(0.1),
-            any::<bool>(),
+            partition,
             array,
             licenses,
         ),
@@ -141,7 +147,7 @@ fn cluster(reservations: u32) -> Simulation {
 }
 
 fn spec(wish: &Wish) -> JobSpec {
-    let mut spec = job("job", if wish.partition { "main" } else { "part" }, wish.minutes);
+    let mut spec = job("job", wish.partition, wish.minutes);
     spec.request_mut().nodes_min = wish.nodes.0;
     spec.request_mut().nodes_max = wish.nodes.1;
     spec.request_mut().tasks = wish.tasks.max(wish.nodes.0);
@@ -329,7 +335,7 @@ proptest! {
             let is_excepted = |wish: &Wish| {
                 wish.gpus.as_ref().is_some_and(|gpus| gpus.scope == GpuScope::Job)
                     || wish.array.is_some_and(|(_, most)| most > 0)
-                    || !wish.partition
+                    || wish.partition != "main"
             };
             match step {
                 Act::Drain(..) => continue,
@@ -384,7 +390,9 @@ proptest! {
     #[test]
     fn what_could_never_start_does_not_start_and_the_rest_does_in_an_empty_cluster(wish in wishes()) {
         let mut simulation = cluster(1);
-        let spec = spec(&wish);
+        let mut spec = spec(&wish);
+        // Of several partitions one may limit what another could never give.
+        spec.partition = spec.partition.split(',').next().expect("a first").to_string();
         let possible = could_ever_start(&simulation.cluster, &spec.partition, &spec.request).is_ok();
         simulation.submit(spec);
         let cycle = simulation.plan();

@@ -5,11 +5,13 @@
 //! node node01 cpus=8 mem=16000 gpus=a100,a100 weight=1 features=a,b sockets=2 threads=2 unregistered
 //!      cores=0-3/4-7 links=0,4/4,0 (of each GPU)
 //! switch leaf1 nodes=node01,node02 | switch top switches=leaf1,leaf2 | block b1 nodes=node01,node02
-//! partition main nodes=node01,node02 max_time=60 min_nodes=1 max_nodes=2 tier=1 state=UP exclusive
-//! submit NAME p=main t=30 N=1-2 n=4 c=2 tpn=2 mem=500 mem_per_cpu=500 mem_per_gpu=500 gres=a100:2 gpus=2 gpt=1
+//! partition main nodes=node01,node02 max_time=60 default_time=10 min_nodes=1 max_nodes=2 tier=1 state=UP exclusive
+//!      accounts=ml deny_accounts=bio qos=high deny_qos=low max_mem=500 cpus_per_gpu=2
+//! submit NAME p=main,short account=ml qos=high t=30|NONE N=1-2 n=4 c=2 tpn=2 mem=500 mem_per_cpu=500 mem_per_gpu=500 gres=a100:2 gpus=2 gpt=1
 //!        L=matlab:2,ansys contiguous switches=1@300 exclusive w=node01 x=node02 C=a array=0-9%2 begin=60 nice=5 after=ok:1 kill hold
 //!        time_min=30 deadline=90 (minutes from now) d=afterok:1?singleton (as typed) keep
 //! update JOB nice=5 priority=7 t=30 time_min=5 deadline=90 d=afterok:1 p=main throttle=2
+//! update PARTITION … | delete PARTITION (while it runs; the settings of `partition`)
 //! part ARRAY tasks=1-3 | hold JOB [admin] [tasks=1-3] | release JOB [as_owner] [tasks=1-3] | requeue JOB [hold]
 //! plan | why JOB | tick SECONDS | end RUN [fail] [held] | cancel JOB [tasks=1-3] | drain NODE | fail NODE | resume NODE |
 //!        down NODE | feature NODE active=a,b weight=3 | jobs | details JOB | fragmentation
@@ -23,6 +25,7 @@ use daybook_plan::Cycle;
 use daybook_plan::fragmentation::Figure;
 use daybook_schemas::events::{
     JobCancelRequested, JobHeld, JobParted, JobReleased, JobRequeued, JobTarget, JobUpdated, NodeUpdated,
+    PartitionDeleted, PartitionUpdated,
 };
 use daybook_schemas::grammar::{dependency, license};
 use daybook_schemas::job::{
@@ -118,6 +121,15 @@ impl Script {
             "cluster" => self.set_cluster(&mut options),
             "node" => self.set_node(name, &mut options),
             "partition" => self.set_partition(name, &mut options),
+            "update" if name.parse::<u32>().is_err() => {
+                let partition = definition(name, &mut options);
+                self.simulation.say(Subject::Jobs, PartitionUpdated { partition });
+                String::new()
+            }
+            "delete" => {
+                self.simulation.say(Subject::Jobs, PartitionDeleted { name: name.to_string() });
+                String::new()
+            }
             "switch" | "block" => self.connect(verb, name, &mut options),
             "submit" => self.submit(name, &mut options),
             "plan" => self.plan(),
@@ -190,22 +202,8 @@ impl Script {
 
     fn set_partition(&mut self, name: &str, options: &mut Options<'_>) -> String {
         self.is_configured = false;
-        let mut definition = partition(name, &options.list("nodes"));
-        if let Some(minutes) = options.number("max_time") {
-            definition.max_time = TimeLimit::minutes(minutes);
-        }
-        definition.min_nodes = options.number("min_nodes").unwrap_or(0);
-        definition.max_nodes = options.number("max_nodes");
-        definition.priority_tier = options.number("tier").unwrap_or(1);
-        definition.exclusive = options.get("exclusive").is_some();
-        definition.state = match options.get("state") {
-            Some("DOWN") => PartitionState::Down,
-            Some("DRAIN") => PartitionState::Drain,
-            Some("INACTIVE") => PartitionState::Inactive,
-            _ => PartitionState::Up,
-        };
         self.partitions.retain(|partition| partition.name != name);
-        self.partitions.push(definition);
+        self.partitions.push(definition(name, options));
         String::new()
     }
 
@@ -245,10 +243,13 @@ impl Script {
 
     fn submit(&mut self, name: &str, options: &mut Options<'_>) -> String {
         let mut spec = job(name, options.get("p").unwrap_or("main"), 60);
-        spec.time_limit = Some(match options.get("t") {
-            Some("UNLIMITED") => TimeLimit::Unlimited,
-            limit => TimeLimit::minutes(limit.map_or(60, |limit| limit.parse().unwrap())),
-        });
+        spec.time_limit = match options.get("t") {
+            Some("NONE") => None,
+            Some("UNLIMITED") => Some(TimeLimit::Unlimited),
+            limit => Some(TimeLimit::minutes(limit.map_or(60, |limit| limit.parse().unwrap()))),
+        };
+        spec.account = options.get("account").map(str::to_string);
+        spec.qos = options.get("qos").map(str::to_string);
         spec.begin = options.number("begin").map(|seconds| self.simulation.now.plus_seconds(seconds.into()));
         spec.nice = options.number("nice").unwrap_or(0) as i32;
         spec.hold = options.get("hold").is_some();
@@ -373,7 +374,9 @@ impl Script {
             let reason = job.shown_reason(self.simulation.now).word();
             let waits = job.tasks_waiting.as_ref().map(|tasks| format!("_[{tasks}]")).unwrap_or_default();
             let shown = if job.state == JobState::Pending { reason } else { "" };
-            writeln!(out, "  {}{waits} {} {shown}", job.id, job.state.word()).unwrap();
+            let several =
+                job.partitions.as_ref().map(|_| format!(" in {}", job.partition)).unwrap_or_default();
+            writeln!(out, "  {}{waits} {} {shown}{several}", job.id, job.state.word()).unwrap();
         }
         out
     }
@@ -418,6 +421,34 @@ impl Script {
         }
         String::new()
     }
+}
+
+/// A partition with the settings given, and the rest as where nothing is said.
+fn definition(name: &str, options: &mut Options<'_>) -> PartitionDefinition {
+    let mut definition = partition(name, &options.list("nodes"));
+    if let Some(minutes) = options.number("max_time") {
+        definition.max_time = TimeLimit::minutes(minutes);
+    }
+    definition.default_time = options.number("default_time").map(TimeLimit::minutes);
+    definition.min_nodes = options.number("min_nodes").unwrap_or(0);
+    definition.max_nodes = options.number("max_nodes");
+    definition.priority_tier = options.number("tier").unwrap_or(1);
+    definition.exclusive = options.get("exclusive").is_some();
+    definition.state = match options.get("state") {
+        Some("DOWN") => PartitionState::Down,
+        Some("DRAIN") => PartitionState::Drain,
+        Some("INACTIVE") => PartitionState::Inactive,
+        _ => PartitionState::Up,
+    };
+    let names = |names: Vec<&str>| -> Vec<String> { names.into_iter().map(str::to_string).collect() };
+    let allowed = |list: Vec<&str>| (!list.is_empty()).then(|| names(list));
+    definition.allow_accounts = allowed(options.list("accounts"));
+    definition.deny_accounts = names(options.list("deny_accounts"));
+    definition.allow_qos = allowed(options.list("qos"));
+    definition.deny_qos = names(options.list("deny_qos"));
+    definition.max_memory_per_node = options.number("max_mem").map(|most| Mebibytes(most.into()));
+    definition.default_cpus_per_gpu = options.number("cpus_per_gpu");
+    definition
 }
 
 pub fn set_request(spec: &mut JobSpec, options: &mut Options<'_>) {

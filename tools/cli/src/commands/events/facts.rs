@@ -3,12 +3,13 @@
 use daybook_schemas::events::{
     ClusterConfigured, JobCancelRequested, JobFinished, JobHeld, JobParted, JobReleased, JobRequeued,
     JobSubmitted, JobTarget, JobUpdated, LogDurabilityDeclared, LogSync, LogVersionBarrier, NodeLeaseLost,
-    NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated, PlannerCycle, ReasonChange, ReasonFigures,
-    RunAllocated, RunEnded, RunLost, RunNodeReleased, RunStarted,
+    NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated, PartitionDeleted, PartitionUpdated,
+    PlannerCycle, ReasonChange, ReasonFigures, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunStarted,
 };
 use daybook_schemas::grammar::duration::format_time_limit;
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::GpuScope;
+use daybook_schemas::node::PartitionDefinition;
 use daybook_schemas::run::RunNode;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -52,6 +53,8 @@ pub fn of(event_type: &str, data: &Value) -> String {
         }),
         "node.registered.v1" => with(data, node_registered),
         "node.updated.v1" => with(data, node_updated),
+        "partition.updated.v1" => with(data, |data: PartitionUpdated| partition(&data.partition)),
+        "partition.deleted.v1" => with(data, |data: PartitionDeleted| format!("partition {}", data.name)),
         "planner.cycle.v1" => with(data, planner_cycle),
         "run.allocated.v1" => with(data, run_allocated),
         "run.ended.v1" => with(data, run_ended),
@@ -117,6 +120,17 @@ fn cluster_configured(data: ClusterConfigured) -> String {
         data.cluster_name,
         data.nodes.len(),
         data.partitions.len()
+    )
+}
+
+fn partition(partition: &PartitionDefinition) -> String {
+    let state = format!("{:?}", partition.state).to_ascii_uppercase();
+    format!(
+        "partition {}, {state}, {} nodes, tier {}, at most {}",
+        partition.name,
+        partition.nodes.len(),
+        partition.priority_tier,
+        format_time_limit(partition.max_time)
     )
 }
 

@@ -1,6 +1,6 @@
 //! `scontrol update`: finds out what is to be changed.
 
-use super::{update_job, update_node};
+use super::{partition, update_job, update_node};
 use crate::say;
 
 /// What a setting is called, in lower case, and its value.
@@ -8,7 +8,6 @@ pub type Setting = (String, String);
 
 /// Entities of Slurm that cannot be updated yet, by the key that names them.
 const REFUSED_ENTITIES: &[(&str, &str)] = &[
-    ("partitionname", "updating a partition"),
     ("reservationname", "updating a reservation"),
     ("reservation", "updating a reservation"),
     ("stepid", "updating a step"),
@@ -51,13 +50,16 @@ pub fn run(arguments: &[String]) -> u8 {
         say::error("scontrol", format!("{what} is not supported by daybook yet"));
         return 1;
     }
-    if has(&["jobid", "job", "jobname"]) && !has(&["nodename", "node"]) {
+    let names_job_or_node = has(&["jobid", "job", "jobname", "nodename", "node"]);
+    if !names_job_or_node && partition::is_named(&settings) {
+        partition::update(&settings)
+    } else if has(&["jobid", "job", "jobname"]) && !has(&["nodename", "node"]) {
         update_job::run(&settings)
     } else if has(&["nodename", "node"]) {
         update_node::run(&settings)
     } else {
         say::line("No valid entity in update command");
-        say::line("Input line must include \"NodeName\" or \"JobId\"");
+        say::line("Input line must include \"NodeName\", \"PartitionName\" or \"JobId\"");
         1
     }
 }

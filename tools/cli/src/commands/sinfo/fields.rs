@@ -122,6 +122,13 @@ fn groups(partition: &PartitionDefinition, out: &mut String) {
     }
 }
 
+fn submit_hosts(partition: &PartitionDefinition, out: &mut String) {
+    match &partition.submit_hosts {
+        Some(hosts) => out.push_str(&hosts.join(",")),
+        None => out.push_str("all"),
+    }
+}
+
 fn partition_name(partition: &PartitionDefinition, out: &mut String) {
     out.push_str(&partition.name);
     if partition.default {
@@ -274,7 +281,7 @@ pub const FIELDS: &[Field] = {
             of_partition(l, o, |partition, o| o.push_str(&partition.name));
         }),
         field('s', "Size", "JOB_SIZE", Partition, |l, _, o| of_partition(l, o, job_size)),
-        field('S', "AllocNodes", "ALLOCNODES", Partition, |_, _, o| o.push_str("all")),
+        field('S', "AllocNodes", "ALLOCNODES", Partition, |l, _, o| of_partition(l, o, submit_hosts)),
         field('t', "StateCompact", "STATE", Node, |l, _, o| {
             of_node(l, o, |node, o| o.push_str(&state::compact(node)));
         }),

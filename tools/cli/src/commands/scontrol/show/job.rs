@@ -7,7 +7,9 @@ use daybook_schemas::api::{JobSelector, JobView};
 use daybook_schemas::events::ClusterConfigured;
 use daybook_schemas::grammar::duration::{format_elapsed, format_time_limit};
 use daybook_schemas::grammar::{array, hostlist, job_id, license};
-use daybook_schemas::job::{ArrayRequest, GpuScope, JobState, MemoryRequest, ResourceRequest, TimeLimit};
+use daybook_schemas::job::{
+    ArrayRequest, GpuScope, JobState, MemoryRequest, Reason, ResourceRequest, TimeLimit,
+};
 use daybook_schemas::node::ClusterParameters;
 use daybook_schemas::run::RunNode;
 
@@ -156,9 +158,12 @@ fn who_and_state(record: &mut Record, job: &JobView, flags: Flags) {
 /// Without blanks, so that it is one word.
 fn reason(job: &JobView) -> String {
     let word = job.reason.word();
-    match job.reason_detail.starts_with("UnavailableNodes:") {
-        true => format!("{word},_{}", job.reason_detail),
-        false => word.replace(' ', "_"),
+    match job.reason {
+        Reason::InvalidAccount | Reason::InvalidQos if !job.reason_detail.is_empty() => {
+            job.reason_detail.replace(' ', "_")
+        }
+        _ if job.reason_detail.starts_with("UnavailableNodes:") => format!("{word},_{}", job.reason_detail),
+        _ => word.replace(' ', "_"),
     }
 }
 
