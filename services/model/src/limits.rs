@@ -8,10 +8,14 @@ use crate::cluster::Cluster;
 use crate::job::Job;
 
 impl Cluster {
-    /// The limit that a waiting record has in one of the partitions that it may start in.
+    /// The limit that a waiting record has in one of the partitions that it may start in. One that nobody gave is not
+    /// below the shortest that will do.
     pub fn time_limit_in(&self, job: &Job, partition: &str) -> TimeLimit {
-        let is_by_partition = job.has_default_limit && job.partitions.is_some();
-        if is_by_partition { self.resolve_time_limit(None, partition) } else { job.time_limit }
+        if !job.has_default_limit || job.partitions.is_none() {
+            return job.time_limit;
+        }
+        let limit = self.resolve_time_limit(None, partition);
+        job.time_min.map_or(limit, |least| least.max(limit))
     }
 
     /// A limit where the job gave none: the partition's default, else its maximum.

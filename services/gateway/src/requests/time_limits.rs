@@ -16,9 +16,14 @@ pub(super) fn limits_in(
     partitions.iter().map(|partition| cluster.resolve_time_limit(asked, &partition.name)).collect()
 }
 
-/// The shortest of these limits, or what is even shorter and will do.
+/// The shortest limit that the job may be started with: of these limits, or what is shorter and will do.
 pub(super) fn shortest(limits: &[TimeLimit], time_min: Option<TimeLimit>) -> TimeLimit {
-    limits.iter().copied().chain(time_min).min().unwrap_or(TimeLimit::Unlimited)
+    let limits = || limits.iter().copied();
+    let found = match time_min {
+        Some(least) => limits().max().map(|longest| longest.min(least)),
+        None => limits().min(),
+    };
+    found.unwrap_or(TimeLimit::Unlimited)
 }
 
 /// The shortest limit is none that is longer than every limit that the job may have.

@@ -44,6 +44,7 @@ scripts! {
     partitions_say_who_and_what_they_are_for,
     priority_replaces_only_what_was_recorded,
     promises_keep_numbers_not_names,
+    several_partitions_each_have_their_limit_before_a_deadline,
     several_protected_starts,
     tasks_follow_their_counterparts,
     several_nodes_as_slurm_distributes,

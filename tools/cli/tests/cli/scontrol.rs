@@ -108,15 +108,12 @@ fn mistakes_are_answered_without_the_daemon() {
             "scontrol suspend 313",
             "stderr:\nscontrol: error: suspend is not supported by daybook yet\nexit: 1",
         ),
-        ("scontrol reconf", "stderr:\nscontrol: error: reconfigure is not supported by daybook yet\nexit: 1"),
         (
             "scontrol create reservation",
-            "stderr:\nscontrol: error: create is not supported by daybook yet\nexit: 1",
+            "stderr:\nscontrol: error: create of a reservation is not supported by daybook yet\nexit: 1",
         ),
-        (
-            "scontrol update partitionname=short state=up",
-            "stderr:\nscontrol: error: updating a partition is not supported by daybook yet\nexit: 1",
-        ),
+        ("scontrol create partitionname=a", "stderr:\nscontrol: error: No parameters specified\nexit: 1"),
+        ("scontrol update partitionname=a", "stderr:\nNo changes specified\nexit: 1"),
         (
             "scontrol update jobid=312 endtime=now",
             "stderr:\nscontrol: error: updating a job's endtime is not supported by daybook yet\nexit: 1",
