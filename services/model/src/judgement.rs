@@ -24,9 +24,12 @@ pub struct Judgement {
     pub refused: Option<(Reason, Arc<str>)>,
 }
 
+/// A partition and a request.
+type Question = (Arc<str>, Arc<ResourceRequest>);
+
 /// Answers by partition and request.
 #[derive(Debug)]
-pub(crate) struct Kept<T>(Mutex<BTreeMap<(Arc<str>, Arc<ResourceRequest>), T>>);
+pub(crate) struct Kept<T>(Mutex<BTreeMap<Question, T>>);
 
 impl<T> Default for Kept<T> {
     fn default() -> Kept<T> {

@@ -50,11 +50,7 @@ impl Submission {
             .ok_or_else(|| ApiError::new(ErrorCode::NotReady, "the cluster is not configured yet"))?;
         let parameters = &configured.parameters;
         let partitions = self.partitions(cluster)?;
-        let submitter = Submitter {
-            user: &self.user,
-            is_administrator,
-            host: &asked.submit_host,
-        };
+        let submitter = Submitter { user: &self.user, is_administrator, host: &asked.submit_host };
         partitions.iter().try_for_each(|partition| check_access(partition, &submitter))?;
         check_request(&asked.request)?;
         check_licenses(cluster, &asked.request)?;

@@ -24,6 +24,7 @@ mod explain;
 mod figures;
 pub mod fragmentation;
 mod ground;
+mod judging;
 mod kinds;
 mod licenses;
 mod plan;
@@ -34,6 +35,7 @@ mod queue;
 mod releases;
 mod several;
 mod timeline;
+mod waiting;
 mod windows;
 
 pub use cycle::{Cycle, Start};

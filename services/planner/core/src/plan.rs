@@ -1,19 +1,16 @@
 //! One cycle: the parent of the pure core.
 
-use std::borrow::Cow;
-use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use daybook_model::fit::{Demand, Share, Site, admission_refusal, partition_size_limit, place};
-use daybook_model::{Cluster, Job, Judgement, PendingKey};
-use daybook_schemas::events::{ArrayTaskId, CycleBound, PlannedStart, ReasonChange};
-use daybook_schemas::grammar::hostlist;
+use daybook_model::fit::{Demand, Share, admission_refusal, partition_size_limit, place};
+use daybook_model::{Cluster, Job, PendingKey};
+use daybook_schemas::events::{ArrayTaskId, CycleBound, ReasonChange};
 use daybook_schemas::job::{Reason, TimeLimit};
 use daybook_schemas::node::{ClusterParameters, PartitionState};
-use daybook_schemas::{JobId, NodeName, RunId, UtcMicros};
+use daybook_schemas::{JobId, RunId, UtcMicros};
 
 use crate::cycle::{Cycle, Start};
 use crate::endings::{ended_unstarted, is_overdue, is_too_late_in, next_deadline};
@@ -24,7 +21,7 @@ use crate::licenses::Licenses;
 use crate::policy::{Order, Policy};
 use crate::promises::Promises;
 use crate::queue::{Heads, Turn, candidates, weighted};
-use crate::releases::{Releases, Wanted};
+use crate::releases::Releases;
 use crate::several::Several;
 
 /// Decides what starts now, what waits and why, and what is protected.
@@ -91,7 +88,7 @@ pub(crate) struct Planning<'a, 'c> {
     pub(crate) ground: Ground<'a>,
     pub(crate) kinds: Kinds<'a>,
     pub(crate) licenses: Licenses<'a>,
-    releases: Releases<'a>,
+    pub(crate) releases: Releases<'a>,
     pub(crate) promises: Promises,
     /// Jobs blocked so far, by partition.
     pub(crate) blocked: BTreeMap<usize, u32>,
@@ -461,130 +458,7 @@ impl<'a> Planning<'a, '_> {
         }
     }
 
-    /// Why a kind does not fit: what is in use, nodes that are not up, or the request itself.
-    fn judge(&mut self, turn: Turn<'a>, number: usize, seconds: i64) {
-        self.kinds.get_mut(number).block(seconds);
-        if self.kinds.get(number).fits_when_empty.is_some() {
-            return;
-        }
-        let kind = self.kinds.get(number);
-        // Whether the answer is kept or not, it counts as a look at each node: the steps are those of a cycle that has
-        // to find out.
-        self.ground.count_steps(kind.order.len());
-        let judgement =
-            self.cluster.judgement(turn.partition, &turn.job.request, || self.judge_when_empty(turn, number));
-        let kind = self.kinds.get_mut(number);
-        kind.fits_when_empty = Some(judgement.fits);
-        kind.refused = judgement.refused;
-    }
-
-    /// Whether a kind fits if nothing runs, and why not. It looks at configuration and nodes alone.
-    fn judge_when_empty(&self, turn: Turn<'_>, number: usize) -> Judgement {
-        let kind = self.kinds.get(number);
-        let up = |site: usize| self.ground.whole(site).map(Cow::Borrowed);
-        let steps = Cell::new(0);
-        let place_on = |demand: &Demand<'_>, nodes: &[usize]| {
-            place(demand, self.ground.bare_terrain(&steps), nodes, &up)
-        };
-        // A wish for few switches passes: it is no reason to be refused.
-        let demand = kind.demand.clone().map(|demand| Demand { switches_max: None, ..demand });
-        let fits = demand.is_some_and(|demand| match demand.is_of_one_node() {
-            true => kind.order.iter().any(|site| place_on(&demand, &[*site]).is_some()),
-            false => place_on(&demand, &kind.order).is_some(),
-        });
-        let refused = if fits {
-            None
-        } else if self.cluster.is_possible(turn.partition, &turn.job.request) {
-            let names = self.unavailable(turn.job, number);
-            let names = hostlist::compress(names.iter().map(|name| name.as_str()));
-            Some((Reason::ReqNodeNotAvail, Arc::from(format!("UnavailableNodes:{names}"))))
-        } else {
-            Some((Reason::BadConstraints, Arc::from("")))
-        };
-        Judgement { fits, refused }
-    }
-
-    /// The nodes that are not up (or whose GPUs are not all there) and that the job could use.
-    pub(crate) fn unavailable(&self, job: &Job, number: usize) -> Vec<&'a NodeName> {
-        let kind = self.kinds.get(number);
-        let required = &job.request.nodes_required;
-        let names = kind.order.iter().map(|site| &self.ground.sites[*site]).filter_map(|site| {
-            let name = &site.node.definition.name;
-            let is_named = required.is_empty() || required.binary_search(name).is_ok();
-            let unbroken = Site::unbroken(site.node);
-            let is_less = !site.node.is_schedulable() || unbroken.gpus.len() > site.gpus.len();
-            let could_help = kind
-                .demand
-                .as_ref()
-                .is_some_and(|demand| unbroken.tasks_max(&unbroken.whole(), demand).is_some());
-            (is_named && is_less && could_help).then_some(name)
-        });
-        names.collect()
-    }
-
-    /// A blocked job: the first K of a partition get a protected start.
-    fn wait_its_turn(&mut self, turn: Turn<'a>, number: usize, seconds: i64) {
-        let job = turn.job;
-        let kind = self.kinds.get(number);
-        let Some(field) = kind.field else { return };
-        if kind.demand.as_ref().is_some_and(|demand| demand.switches_max.is_some()) {
-            let until = choosy_until(job, self.parameters);
-            self.cycle.wake = self.cycle.wake.into_iter().chain(until).min();
-        }
-        let before = self.blocked.entry(field).or_insert(0);
-        let position = *before;
-        *before = before.saturating_add(1);
-        if self.licenses.shortage(&self.kinds.get(number).licenses).is_some() {
-            self.give_reason(turn, Reason::Licenses, "");
-        } else if position == 0 {
-            self.give_reason(turn, Reason::Resources, "");
-        } else if job.reason != Reason::None || turn.has_others() {
-            // A job of which nothing is recorded is understood to wait behind others.
-            self.give_reason(turn, Reason::Priority, "");
-        }
-        if self.policy.backfill
-            && position < self.policy.reservations
-            && self.promises.count() < self.policy.reservations_max as usize
-        {
-            self.reserve(job, number, seconds);
-        }
-    }
-
-    fn reserve(&mut self, job: &Job, number: usize, seconds: i64) {
-        let kind = self.kinds.get(number);
-        let Some(demand) = &kind.demand else { return };
-        let seconds = (seconds != FOR_EVER).then_some(seconds);
-        if !kind.licenses.is_empty() {
-            self.ground.count_steps(self.licenses.fill(self.cluster, self.now));
-        }
-        let not_before = kind.not_before(seconds.unwrap_or(FOR_EVER));
-        let (releases, promises, licenses) = (&mut self.releases, &mut self.promises, &self.licenses);
-        let mut earliest = |wanted: &Wanted<'_>| {
-            releases.earliest(self.cluster, &self.ground, self.now, promises, licenses, wanted)
-        };
-        let order = &kind.order;
-        let wanted = Wanted { demand, licenses: &kind.licenses, order, seconds, from: None, not_before };
-        let mut found = earliest(&wanted);
-        if demand.switches_max.is_some() && !demand.is_of_one_node() {
-            let demand = Demand { switches_max: None, ..demand.clone() };
-            let from = choosy_until(job, self.parameters);
-            let wanted = Wanted { demand: &demand, from, ..wanted };
-            let any = earliest(&wanted);
-            found = match (found, any) {
-                (Some(few), Some(any)) if any.start < few.start => Some(any),
-                (few, any) => few.or(any),
-            };
-        }
-        let Some(found) = found else { return };
-        self.licenses.keep(&kind.licenses, found.start, found.end);
-        let names = found.parts.iter().map(|part| &self.ground.sites[part.site].node.definition.name);
-        let start = found.start;
-        self.cycle.reservations.push(PlannedStart { job: job.id, start, nodes: names.cloned().collect() });
-        self.promises.keep(found);
-        self.kinds.get_mut(number).note_promise(seconds, start);
-    }
-
-    fn give_reason(&mut self, turn: Turn<'a>, reason: Reason, detail: &str) {
+    pub(crate) fn give_reason(&mut self, turn: Turn<'a>, reason: Reason, detail: &str) {
         self.note_reason(turn.job, reason);
         match turn.has_others() {
             true => self.several.note_verdict(turn, reason, detail),

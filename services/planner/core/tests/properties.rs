@@ -75,14 +75,7 @@ fn wishes() -> impl Strategy<Value = Wish> {
     (
         (nodes, 1u32..5, 1u32..4, 1u32..40),
         (time_min, deadline),
-        (
-            memory,
-            prop::option::weighted(0.4, gpus),
-            prop::bool::weighted(0.1),
-            partition,
-            array,
-            licenses,
-        ),
+        (memory, prop::option::weighted(0.4, gpus), prop::bool::weighted(0.1), partition, array, licenses),
     )
         .prop_map(|((nodes, tasks, cpus, minutes), (time_min, deadline), others)| {
             let (memory, gpus, exclusive, partition, array, licenses) = others;
