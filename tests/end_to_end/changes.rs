@@ -135,3 +135,55 @@ fn parts_of_arrays_are_held_and_own_jobs_are_put_in_front() {
     });
     cluster.check_conservation();
 }
+
+#[test]
+fn a_waiting_jobs_partitions_change_by_the_rules_of_a_submission() {
+    if !is_root() {
+        return;
+    }
+    let (cluster, full) = full_cluster();
+    let owner = |words: &[&str]| cluster.run_as(OWNER, "scontrol", words);
+    let root = |words: &[&str]| cluster.run("scontrol", words).ok();
+    root(&["create", "partitionname=shut", "nodes=n1", "state=drain"]);
+    root(&["create", "partitionname=quick", "nodes=n1", "defaulttime=5", "maxtime=30"]);
+    let job = submit(&cluster, "moved", &["-p", "gpu"]);
+    let update = |setting: &str| owner(&["update", &format!("jobid={job}"), setting]);
+    let refuses = |setting: &str, why: &str| refused(update(setting), &format!("{why} for job {job}\n"));
+
+    update("partition=main,quick").ok();
+    assert_eq!(shown(&cluster, &job, "%P %T"), "main,quick PENDING");
+    refuses("partition=main,nosuch", "Invalid partition name specified");
+    refuses("partition=shut", "Required partition not available (inactive or drain)");
+    assert_eq!(shown(&cluster, &job, "%P"), "main,quick");
+    // As at a submission those that accept no jobs are left out.
+    update("partition=shut,gpu").ok();
+    assert_eq!(shown(&cluster, &job, "%P"), "gpu");
+    update("partition=quick,gpu").ok();
+
+    let too_long = "Requested time limit is invalid (missing or exceeds some limit)";
+    update("timemin=5").ok();
+    refuses("timemin=20", too_long);
+    refuses("deadline=now+2minutes", too_long);
+    update("deadline=now+8minutes").ok();
+    refuses("timemin=0", too_long);
+    update("deadline=now+1hour").ok();
+    update("timemin=0").ok();
+    refuses("deadline=now+8minutes", too_long);
+    // Nobody gives a limit: each partition gives its own, and one of them has to be long enough.
+    let several = |least: &str| {
+        let arguments =
+            ["-p", "quick,main", "-D", "/tmp", "-o", "/dev/null", "-J", "several", least, "--wrap=true"];
+        cluster.run_as(OWNER, "sbatch", &arguments)
+    };
+    refused(several("--time-min=20"), &format!("sbatch: error: Batch job submission failed: {too_long}\n"));
+    several("--time-min=8").ok();
+
+    owner(&["hold", "name=moved"]).ok();
+    assert_eq!(shown(&cluster, &job, "%P %r"), "quick,gpu JobHeldUser");
+    owner(&["release", "name=moved"]).ok();
+    let in_use = "delete_partition partitionname=quick: Partition is in use\n";
+    refused(cluster.run("scontrol", &["delete", "partitionname=quick"]), in_use);
+    cluster.run("scancel", &[&full.to_string()]).ok();
+    assert_eq!(cluster.wait_ended(job.parse().expect("a job id")), "COMPLETED");
+    cluster.check_conservation();
+}

@@ -160,7 +160,9 @@ impl Asker<'_> {
         check_time_min(time_min, &limits)?;
         // A new least of 0 takes the old one away.
         let least = if change.time_min.is_some() { time_min } else { job.time_min };
-        let deadline = change.deadline.filter(|deadline| deadline.0 > 0);
+        // The one that it has binds a new limit, too.
+        let is_bound = change.time_limit.is_some() || change.time_min.is_some();
+        let deadline = change.deadline.or(job.deadline.filter(|_| is_bound)).filter(|at| at.0 > 0);
         check_deadline(deadline, shortest(&limits, least), self.now)?;
         if let Some(dependencies) = &change.dependencies {
             let problem = |what| Err(ApiError::new(ErrorCode::InvalidDependency, what));
