@@ -62,6 +62,7 @@ impl Wanted {
         match body {
             Body::JobSubmitted(data) => one(data.job),
             Body::JobUpdated(data) => one(data.job),
+            Body::JobParted(data) => one(data.array),
             Body::JobHeld(data) => one(data.target.job),
             Body::JobReleased(data) => one(data.target.job),
             Body::JobCancelRequested(data) => one(data.target.job),
@@ -88,6 +89,8 @@ impl Wanted {
             | Body::WckeyDefined(_)
             | Body::WckeyRemoved(_)
             | Body::ClusterConfigured(_)
+            | Body::PartitionUpdated(_)
+            | Body::PartitionDeleted(_)
             | Body::ReservationCreated(_)
             | Body::ReservationUpdated(_)
             | Body::ReservationDeleted(_)

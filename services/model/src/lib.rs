@@ -8,6 +8,7 @@
 
 mod accounts;
 mod array;
+mod circle;
 mod cluster;
 mod dependency;
 pub mod fit;
@@ -15,6 +16,7 @@ mod index;
 mod job;
 mod judgement;
 mod license;
+mod limits;
 mod lines;
 mod node;
 mod ready;
@@ -32,7 +34,7 @@ pub use accounts::{Accounts, TREE_DEPTH_MAX};
 pub use array::ArrayState;
 pub use cluster::{Cluster, PendingKey};
 pub use dependency::{DependencyState, Outcome, condition_notation, dependency_notation};
-pub use job::{Hold, Job};
+pub use job::{Hold, Job, Partitions};
 pub use judgement::Judgement;
 pub use node::{Node, NodeReason, Registration, Silence};
 pub use ready::{Claim, ReadyKind};

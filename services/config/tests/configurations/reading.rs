@@ -114,6 +114,13 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
                 hidden: false,
                 exclusive: false,
                 default_memory: None,
+                allow_qos: None,
+                deny_qos: [],
+                submit_hosts: None,
+                no_root_jobs: false,
+                default_cpus_per_gpu: None,
+                max_memory_per_node: None,
+                qos: None,
             },
         ]
         ClusterParameters {
@@ -129,6 +136,8 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
             default_memory: None,
             memory_is_consumed: true,
             enforce_partition_limits: false,
+            one_partition_suffices: false,
+            max_memory_per_node: None,
             job_requeue: true,
             node_timeout: Seconds(
                 300,
@@ -140,6 +149,9 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
                 300,
             ),
             strict_order: false,
+            return_to_service: Always,
+            kill_invalid_dependency: false,
+            enable_user_top: false,
             backfill_by_expected_time: false,
         }"#]]
     .assert_eq(&format!("{:#?}\n{:#?}\n{:#?}", cluster.nodes, cluster.partitions, cluster.parameters));
@@ -367,6 +379,13 @@ fn keys_of_partitions_have_their_meaning() {
                     ),
                 ),
             ),
+            allow_qos: None,
+            deny_qos: [],
+            submit_hosts: None,
+            no_root_jobs: false,
+            default_cpus_per_gpu: None,
+            max_memory_per_node: None,
+            qos: None,
         }
     "#]]
     .assert_debug_eq(&partition);

@@ -21,10 +21,12 @@
 
 mod costs;
 mod cycle;
+mod endings;
 mod explain;
 mod figures;
 pub mod fragmentation;
 mod ground;
+mod judging;
 mod kinds;
 mod licenses;
 mod plan;
@@ -34,7 +36,10 @@ mod promises;
 mod queue;
 mod releases;
 mod reservations;
+mod several;
 mod timeline;
+mod waiting;
+mod windows;
 
 pub use cycle::{Cycle, Start};
 pub use explain::{NAMED_MAX, explain};

@@ -1,9 +1,9 @@
 //! Multifactor priority, in integers.
 
-use daybook_model::{Cluster, Job, PendingKey};
+use daybook_model::Job;
 use daybook_schemas::UtcMicros;
+use daybook_schemas::job::TimeLimit;
 use serde::Serialize;
-use std::cmp::Reverse;
 
 /// Every factor goes from 0 to this.
 pub const FACTOR_MAX: u64 = 1_000_000;
@@ -28,8 +28,8 @@ impl Weights {
     pub const USUAL: Weights =
         Weights { age: 1_000, age_max_seconds: 7 * 86_400, size: 1_000, short: 2_000, short_seconds: 3_600 };
 
-    /// The priority of a waiting job at `now`; higher starts first. 0 is a held job's.
-    pub fn priority(&self, job: &Job, cpus_of_partition: u64, now: UtcMicros) -> u32 {
+    /// The priority of a waiting job with this limit at `now`; higher starts first. 0 is a held job's.
+    pub fn priority(&self, job: &Job, limit: TimeLimit, cpus_of_partition: u64, now: UtcMicros) -> u32 {
         let since = job.eligible.unwrap_or(job.submitted);
         let age = u64::try_from(now.0.saturating_sub(since.0) / 1_000_000).unwrap_or(0);
         let age_max = self.age_max_seconds.max(1);
@@ -38,7 +38,7 @@ impl Weights {
         let cpus = u64::from(request.tasks.max(request.nodes_min)) * u64::from(request.cpus_per_task.max(1));
         let size_factor = cpus.saturating_mul(FACTOR_MAX) / cpus_of_partition.max(cpus).max(1);
         let half = self.short_seconds.max(1);
-        let short_factor = match job.time_limit.seconds() {
+        let short_factor = match limit.seconds() {
             Some(seconds) => half.saturating_mul(FACTOR_MAX) / half.saturating_add(seconds),
             None => 0,
         };
@@ -48,17 +48,5 @@ impl Weights {
             + weighted(self.short, short_factor);
         let with_nice = i64::try_from(sum).unwrap_or(i64::MAX).saturating_sub(i64::from(job.nice));
         u32::try_from(with_nice.clamp(1, i64::from(u32::MAX) - 1)).unwrap_or(1)
-    }
-
-    /// A job's place in the queue at `now`.
-    pub(crate) fn key(
-        &self,
-        cluster: &Cluster,
-        job: &Job,
-        cpus_of_partition: u64,
-        now: UtcMicros,
-    ) -> PendingKey {
-        let priority = Reverse(self.priority(job, cpus_of_partition, now));
-        PendingKey { priority, ..cluster.pending_key(job) }
     }
 }

@@ -5,11 +5,33 @@ use std::collections::BinaryHeap;
 use std::iter::Peekable;
 use std::sync::Arc;
 
-use daybook_model::{Cluster, PendingKey, ReadyKind};
+use daybook_model::{Cluster, Job, PendingKey, ReadyKind};
 use daybook_schemas::UtcMicros;
 
 use crate::policy::Policy;
 use crate::priority::Weights;
+
+/// A job's turn in one of the partitions that it may start in.
+#[derive(Clone, Copy)]
+pub(crate) struct Turn<'a> {
+    pub(crate) job: &'a Job,
+    /// Which of them it is, from 0 in the job's order.
+    pub(crate) place: u32,
+    pub(crate) partition: &'a Arc<str>,
+}
+
+impl<'a> Turn<'a> {
+    pub(crate) fn of(cluster: &'a Cluster, key: PendingKey) -> Option<Turn<'a>> {
+        let job: &Job = cluster.jobs().get(&key.job)?;
+        let partition = job.partitions().get(key.place as usize)?;
+        Some(Turn { job, place: key.place, partition })
+    }
+
+    /// Whether it may start in others too.
+    pub(crate) fn has_others(&self) -> bool {
+        self.job.partitions.is_some()
+    }
+}
 
 /// Ready jobs, and delayed ones whose begin has come by `now`, in one order. At most `delayed_max` delayed ones.
 pub(crate) fn candidates(
@@ -25,7 +47,7 @@ pub(crate) fn candidates(
 /// Delayed jobs whose begin has come by `now`, at most `delayed_max`, soonest begin first.
 fn due(cluster: &Cluster, now: UtcMicros, delayed_max: usize) -> impl Iterator<Item = PendingKey> + '_ {
     let due = cluster.delayed().iter().take_while(move |(begin, _)| *begin <= now).take(delayed_max);
-    due.filter_map(|(_, id)| cluster.jobs().get(id)).map(|job| cluster.pending_key(job))
+    due.filter_map(|(_, id)| cluster.jobs().get(id)).flat_map(|job| cluster.pending_keys(job))
 }
 
 /// The same jobs in the same order, as the first records of their kinds: a kind of which nothing more is to be decided
@@ -91,13 +113,14 @@ pub(crate) fn weighted<'a>(
     let mut weighted: Vec<PendingKey> = keys
         .take(jobs_max)
         .filter_map(|key| {
-            let job = cluster.jobs().get(&key.job)?;
+            let turn = Turn::of(cluster, key)?;
             let cpus = match of_partition {
-                Some((partition, cpus)) if *partition == job.partition => cpus,
-                _ => cpus_of_partition(&job.partition),
+                Some((partition, cpus)) if partition == turn.partition => cpus,
+                _ => cpus_of_partition(turn.partition),
             };
-            of_partition = Some((&job.partition, cpus));
-            Some(weights.key(cluster, job, cpus, now))
+            of_partition = Some((turn.partition, cpus));
+            let limit = cluster.time_limit_in(turn.job, turn.partition);
+            Some(PendingKey { priority: Reverse(weights.priority(turn.job, limit, cpus, now)), ..key })
         })
         .collect();
     weighted.sort_unstable();
