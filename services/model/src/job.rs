@@ -188,8 +188,5 @@ impl Job {
 
 /// Whether a reason says why a job that came back into the queue is held.
 fn is_of_requeue(reason: Reason) -> bool {
-    matches!(
-        reason,
-        Reason::LaunchFailedRequeuedHeld | Reason::RequeuedHeld | Reason::ReservationDeleted
-    )
+    matches!(reason, Reason::LaunchFailedRequeuedHeld | Reason::RequeuedHeld | Reason::ReservationDeleted)
 }

@@ -62,7 +62,16 @@ pub(crate) struct Met {
 impl Watch {
     pub(crate) fn new(job: &Job) -> Watch {
         let turns = job.partitions().len();
-        Watch { job: job.id, turns, turns_seen: 0, place: 0, reason: None, met: None, said: None, keeper: None }
+        Watch {
+            job: job.id,
+            turns,
+            turns_seen: 0,
+            place: 0,
+            reason: None,
+            met: None,
+            said: None,
+            keeper: None,
+        }
     }
 
     /// The partition that is spoken of.
