@@ -38,7 +38,7 @@ pub(super) fn decide(
     }
     let failed = targets.iter().any(|target| target.error.is_some());
     let bodies = if failed { Vec::new() } else { reorder(cluster, &raised) };
-    (Decided { job: None, targets, more: false }, bodies)
+    (Decided { targets, ..Decided::default() }, bodies)
 }
 
 fn judge(

@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
 use daybook_model::{Cluster, Job};
-use daybook_schemas::UtcMicros;
 use daybook_schemas::api::{ApiError, ErrorCode, JobSelector, JobUpdateRequest, Peer, TargetOutcome};
 use daybook_schemas::events::JobUpdated;
 use daybook_schemas::job::{JobState, ResourceRequest, TimeLimit};
@@ -74,7 +73,7 @@ impl Update {
         if let Some(parted) = parted.filter(|_| !bodies.is_empty()) {
             bodies.insert(0, parted.into());
         }
-        Ok((Decided { job: None, targets, more: false }, bodies))
+        Ok((Decided { targets, ..Decided::default() }, bodies))
     }
 }
 
