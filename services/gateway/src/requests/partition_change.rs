@@ -48,8 +48,8 @@ impl DeletePartition {
         let uses = |job: &daybook_model::Job| match job.state {
             state if state.is_ended() => false,
             JobState::Pending => job.may_start_in(name),
-            // It may come back to the others that it may start in.
-            _ => *job.partition == **name || job.may_start_in(name),
+            // As in Slurm only where it runs counts; it may come back to the others that are left then.
+            _ => *job.partition == **name,
         };
         if cluster.jobs().values().any(|job| uses(job)) {
             return Err(ApiError::new(ErrorCode::InUse, "Partition is in use"));

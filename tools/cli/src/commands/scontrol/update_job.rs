@@ -191,7 +191,9 @@ impl Subject<'_> {
                     say::line("Invalid TimeMin value");
                     1
                 })?;
-                change.time_min = Some(least);
+                // Here 0 is no limit without end: it takes the shorter one away.
+                let is_none = duration::parse(value).is_ok_and(|length| length == Some(Seconds(0)));
+                change.time_min = Some(if is_none { TimeLimit::Seconds(0) } else { least });
             }
             "deadline" => {
                 let deadline = times::parse_future(value).map_err(|error| {
