@@ -235,7 +235,7 @@ pub struct JobSpec {
     /// The account charged; absent: the user's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
-    /// The partition, resolved when the job was accepted.
+    /// The partition, resolved when the job was accepted; several in which it may start are joined by commas.
     pub partition: String,
     /// Quality of service; absent: the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -245,6 +245,12 @@ pub struct JobSpec {
     /// Time limit in minutes; absent: the partition's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit: Option<TimeLimit>,
+    /// `--time-min`: the limit may be shortened down to this where that lets the job start earlier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_min: Option<TimeLimit>,
+    /// `--deadline`: it must have ended by then, or it does not start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<UtcMicros>,
     /// Not before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begin: Option<UtcMicros>,
@@ -254,6 +260,9 @@ pub struct JobSpec {
     /// `--kill-on-invalid-dep`: a dependency that can never hold cancels the job.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kill_on_invalid_dependency: bool,
+    /// `--kill-on-invalid-dep=no`: it waits on, even where the cluster cancels such jobs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_on_invalid_dependency: bool,
     /// Submitted on hold (`-H`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,
@@ -530,6 +539,12 @@ pub enum Reason {
     PartitionNodeLimit,
     /// The partition's configuration does not allow it.
     PartitionConfig,
+    /// It asks for more memory on a node than the partition gives.
+    MaxMemPerLimit,
+    /// Its account may not use the partition.
+    InvalidAccount,
+    /// Its QOS may not use the partition.
+    InvalidQos,
     /// A node that it asks for by name is down or drained.
     ReqNodeNotAvail,
     /// No node has what it asks for.
@@ -548,6 +563,10 @@ pub enum Reason {
     Reservation,
     /// The reservation that it asked for is over: it is held.
     ReservationDeleted,
+    /// It was put back into the queue and held (`scontrol requeuehold`).
+    RequeuedHeld,
+    /// It could not have ended before its deadline.
+    DeadLine,
 }
 
 impl Reason {
@@ -569,6 +588,9 @@ impl Reason {
             Reason::PartitionTimeLimit => "PartitionTimeLimit",
             Reason::PartitionNodeLimit => "PartitionNodeLimit",
             Reason::PartitionConfig => "PartitionConfig",
+            Reason::MaxMemPerLimit => "MaxMemPerLimit",
+            Reason::InvalidAccount => "InvalidAccount",
+            Reason::InvalidQos => "InvalidQOS",
             Reason::ReqNodeNotAvail => "ReqNodeNotAvail",
             Reason::BadConstraints => "BadConstraints",
             Reason::NodeDown => "NodeDown",
@@ -578,6 +600,8 @@ impl Reason {
             Reason::LaunchFailedRequeuedHeld => "launch_failed_requeued_held",
             Reason::Reservation => "Reservation",
             Reason::ReservationDeleted => "ReservationDeleted",
+            Reason::RequeuedHeld => "job requeued in held state",
+            Reason::DeadLine => "DeadLine",
         }
     }
 }

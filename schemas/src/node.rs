@@ -127,6 +127,22 @@ pub enum NodeUpdateState {
     Undrain,
     /// Not usable; what runs there ends as NODE_FAIL (or is requeued).
     Down,
+    /// Expected to fail: no new work; what runs may end.
+    Fail,
+}
+
+/// `ReturnToService`: which nodes come back by themselves when they are heard again. What an administrator set down stays
+/// down in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReturnToService {
+    /// 0: none whose runs were given up.
+    Never,
+    /// 1: those that were only silent, unless they rebooted meanwhile.
+    UnlessRebooted,
+    /// 2: all.
+    #[default]
+    Always,
 }
 
 /// A partition's state.
@@ -192,6 +208,27 @@ pub struct PartitionDefinition {
     /// Default memory of jobs here; absent: the cluster's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_memory: Option<crate::job::MemoryRequest>,
+    /// `AllowQos`; absent: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow_qos: Option<Vec<String>>,
+    /// `DenyQos`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deny_qos: Vec<String>,
+    /// `AllocNodes`: machines on which jobs may be submitted; absent: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submit_hosts: Option<Vec<String>>,
+    /// `DisableRootJobs`: root's jobs are refused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_root_jobs: bool,
+    /// `DefCpuPerGPU`: CPUs for each GPU of jobs that ask for GPUs and not for CPUs; absent: one for each task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_cpus_per_gpu: Option<u32>,
+    /// `MaxMemPerNode`; absent: the cluster's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_memory_per_node: Option<Mebibytes>,
+    /// `QOS`: the name of the partition's QOS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qos: Option<String>,
 }
 
 impl PartitionDefinition {
@@ -217,8 +254,64 @@ impl PartitionDefinition {
             hidden: false,
             exclusive: false,
             default_memory: None,
+            allow_qos: None,
+            deny_qos: Vec::new(),
+            submit_hosts: None,
+            no_root_jobs: false,
+            default_cpus_per_gpu: None,
+            max_memory_per_node: None,
+            qos: None,
         }
     }
+
+    /// Whether it starts what waits in it.
+    pub fn starts_jobs(&self) -> bool {
+        matches!(self.state, PartitionState::Up | PartitionState::Drain)
+    }
+
+    /// Whether it accepts jobs.
+    pub fn accepts_jobs(&self) -> bool {
+        matches!(self.state, PartitionState::Up | PartitionState::Down)
+    }
+
+    /// Whether it makes a difference here which account and QOS a job has.
+    pub fn restricts_accounts_or_qos(&self) -> bool {
+        self.allow_accounts.is_some()
+            || !self.deny_accounts.is_empty()
+            || self.allow_qos.is_some()
+            || !self.deny_qos.is_empty()
+    }
+
+    /// Why a job of this account (empty: none) may not use it, in Slurm's words.
+    pub fn account_refusal(&self, account: &str) -> Option<String> {
+        refusal("account", &self.name, self.allow_accounts.as_deref(), &self.deny_accounts, account)
+    }
+
+    /// Why a job of this QOS may not use it, in Slurm's words.
+    pub fn qos_refusal(&self, qos: &str) -> Option<String> {
+        refusal("QOS", &self.name, self.allow_qos.as_deref(), &self.deny_qos, qos)
+    }
+}
+
+/// As in Slurm a list of those that are denied counts for nothing beside one of those that are allowed.
+fn refusal(
+    what: &str,
+    partition: &str,
+    allowed: Option<&[String]>,
+    denied: &[String],
+    value: &str,
+) -> Option<String> {
+    let has = |list: &[String]| list.iter().any(|name| name.eq_ignore_ascii_case(value));
+    let (verb, list, joint) = match allowed {
+        Some(list) if !has(list) => ("allows", list, "not"),
+        None if has(denied) => ("denies", denied, "including"),
+        _ => return None,
+    };
+    let value = if value.is_empty() { "(null)" } else { value };
+    let list = list.join(",");
+    Some(format!(
+        "Job's {what} not permitted to use this partition ({partition} {verb} {list} {joint} {value})"
+    ))
 }
 
 /// Cluster-wide parameters that decisions depend on.
@@ -241,6 +334,12 @@ pub struct ClusterParameters {
     pub memory_is_consumed: bool,
     /// `EnforcePartLimits`: whether what breaks a partition's limit is refused at submission.
     pub enforce_partition_limits: bool,
+    /// `EnforcePartLimits=ANY`: of several partitions that a job names it need break no limit of one only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub one_partition_suffices: bool,
+    /// `MaxMemPerNode`; absent: all that a node has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_memory_per_node: Option<Mebibytes>,
     /// `JobRequeue`: whether jobs may be requeued unless they say otherwise.
     pub job_requeue: bool,
     /// `SlurmdTimeout`: for how long a silent node's runs are waited for; 0: for ever.
@@ -258,6 +357,15 @@ pub struct ClusterParameters {
     /// `SchedulerType=sched/builtin`: a blocked job blocks everybody behind it in its partition.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict_order: bool,
+    /// `ReturnToService`
+    #[serde(default, skip_serializing_if = "is_always")]
+    pub return_to_service: ReturnToService,
+    /// `kill_invalid_depend`: jobs whose dependencies can never hold are cancelled unless they say otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kill_invalid_dependency: bool,
+    /// `enable_user_top`: whether users may put their own jobs in front of their others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub enable_user_top: bool,
     /// Behind protected starts the shortest expected run is tried first; `backfill_order` in `daybook.toml`'s
     /// `[planner]`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -279,6 +387,8 @@ impl Default for ClusterParameters {
             default_memory: None,
             memory_is_consumed: true,
             enforce_partition_limits: false,
+            one_partition_suffices: false,
+            max_memory_per_node: None,
             job_requeue: true,
             node_timeout: default_node_timeout(),
             over_time_limit_minutes: 0,
@@ -286,6 +396,9 @@ impl Default for ClusterParameters {
             planner_jobs_max: 10_000,
             switch_wait_max: default_switch_wait(),
             strict_order: false,
+            return_to_service: ReturnToService::Always,
+            kill_invalid_dependency: false,
+            enable_user_top: false,
             backfill_by_expected_time: false,
             priority: None,
         }
@@ -299,6 +412,10 @@ fn default_switch_wait() -> Seconds {
 
 fn is_default_switch_wait(wait: &Seconds) -> bool {
     *wait == default_switch_wait()
+}
+
+fn is_always(rule: &ReturnToService) -> bool {
+    *rule == ReturnToService::Always
 }
 
 /// Slurm's `SlurmdTimeout` where nobody says.

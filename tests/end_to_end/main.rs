@@ -1,9 +1,11 @@
 //! Whole clusters with real processes: from `sbatch` to the ledger.
 
 mod arrays;
+mod changes;
 mod crash;
 mod licenses;
 mod lifecycle;
+mod partitions;
 mod priorities;
 mod refusals;
 mod reservations;

@@ -63,7 +63,9 @@ fn the_queue_is_ordered_by_what_sprio_shows_and_usage_counts() {
     });
     wait_until("what runs is counted", || {
         let shares = cluster.run("sshare", &["-a", "-n", "-P", "-o", "user,rawusage"]).ok();
-        shares.lines().any(|line| line.strip_prefix('|').is_some_and(|used| used.parse::<u64>().is_ok_and(|used| used > 3)))
+        shares.lines().any(|line| {
+            line.strip_prefix('|').is_some_and(|used| used.parse::<u64>().is_ok_and(|used| used > 3))
+        })
     });
 
     // By hand, and back again.

@@ -60,6 +60,7 @@ SelectTypeParameters=CR_Core_Memory
 DefMemPerCPU=10
 GresTypes=gpu
 KillWait=2
+ReturnToService=2
 MinJobAge=300
 NodeName=DEFAULT CPUs=4 RealMemory=1000
 NodeName=n1 NodeAddr=127.0.0.1

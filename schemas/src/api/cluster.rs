@@ -57,6 +57,21 @@ pub struct NodeView {
     pub state: NodeState,
     /// No new work: shown as draining while something runs, else drained.
     pub drain: bool,
+    /// Expected to fail: no new work.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fail: bool,
+    /// Something of it is kept for a job that starts later.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub planned: bool,
+    /// The features that it has now; absent: all of the definition's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_features: Option<Vec<String>>,
+    /// A remark; empty: none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub comment: String,
+    /// The site's own text; empty: none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub extra: String,
     /// Its agent does not answer (`*`).
     pub not_responding: bool,
     /// Empty: none.
@@ -128,16 +143,73 @@ pub struct LicenseView {
 }
 
 /// `POST /v1/nodes/update`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeUpdateRequest {
     /// Chosen by the client, unique; the same id again changes nothing more.
     pub request_id: String,
     /// Which nodes.
     pub nodes: Vec<NodeName>,
-    /// What to set them to; absent: only the reason changes.
+    /// What to set them to; absent: as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<NodeUpdateState>,
-    /// Why; required for drain and down.
+    /// With `state` resume: no error where there is nothing to come back from (Slurm's `IDLE`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unless_idle: bool,
+    /// Why; required for drain, down and fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The new weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<u32>,
+    /// The features that they may have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub features: Option<Vec<String>>,
+    /// The features of those that they have now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_features: Option<Vec<String>>,
+    /// Only accepted as it is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gres: Option<String>,
+    /// A remark; empty: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The site's own text; empty: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra: Option<String>,
+}
+
+/// `POST /v1/partitions/create` and `/v1/partitions/update`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PartitionChange {
+    /// Chosen by the client, unique; the same id again changes nothing more.
+    pub request_id: String,
+    /// Which partition.
+    pub name: String,
+    /// What to set, each key once, as on a `PartitionName` line of `slurm.conf`.
+    pub settings: Vec<PartitionSetting>,
+}
+
+/// A key of a partition and its value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PartitionSetting {
+    /// Such as `MaxTime`, in any letter case.
+    pub key: String,
+    /// Such as `1-12:00:00`.
+    pub value: String,
+}
+
+/// `POST /v1/partitions/delete`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PartitionDeletion {
+    /// Chosen by the client, unique; the same id again changes nothing more.
+    pub request_id: String,
+    /// Which partition. One that a job waits for or runs in is not deleted.
+    pub name: String,
+}
+
+/// `POST /v1/reconfigure`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reconfiguration {
+    /// Chosen by the client, unique; the same id again changes nothing more.
+    pub request_id: String,
 }

@@ -49,6 +49,8 @@ pub enum ErrorCode {
     InvalidJobId,
     /// The job has ended. 409
     AlreadyDone,
+    /// Jobs use it. 409
+    InUse,
     /// The state forbids it. 409
     WrongState,
     /// 403
@@ -85,7 +87,7 @@ impl ErrorCode {
             | NodeCountInvalid => 400,
             PermissionDenied => 403,
             InvalidJobId => 404,
-            AlreadyDone | WrongState => 409,
+            AlreadyDone | InUse | WrongState => 409,
             TooLarge => 413,
             TooManyJobs => 429,
             Internal => 500,

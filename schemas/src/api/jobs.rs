@@ -34,6 +34,12 @@ pub struct JobSubmission {
     /// Time limit; absent: the partition's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit: Option<TimeLimit>,
+    /// The limit may be shortened down to this where that lets the job start earlier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_min: Option<TimeLimit>,
+    /// It must have ended by then, or it does not start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<UtcMicros>,
     /// Not before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begin: Option<UtcMicros>,
@@ -43,6 +49,9 @@ pub struct JobSubmission {
     /// Whether a dependency that can never hold cancels the job.
     #[serde(default)]
     pub kill_on_invalid_dependency: bool,
+    /// Whether it waits on then, even where the cluster cancels such jobs.
+    #[serde(default)]
+    pub keep_on_invalid_dependency: bool,
     /// Submitted on hold.
     #[serde(default)]
     pub hold: bool,
@@ -167,7 +176,7 @@ pub struct CancelRequest {
     pub batch: bool,
 }
 
-/// `POST /v1/jobs/hold`, `release`, `requeue`.
+/// `POST /v1/jobs/hold`, `release`, `requeue`, `top`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobAction {
     /// Chosen by the client, unique; the same id again changes nothing more.
@@ -204,8 +213,11 @@ pub struct TargetOutcome {
 pub struct JobUpdateRequest {
     /// Chosen by the client, unique; the same id again changes nothing more.
     pub request_id: String,
-    /// What changes; its `job` is the job meant.
+    /// What changes; its `job` is the job meant, of an array all of its tasks.
     pub change: crate::events::JobUpdated,
+    /// Only these tasks of the array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<IndexSet>,
 }
 
 /// A job record of the live queue: a plain job, an array's waiting tasks together, or one started task.

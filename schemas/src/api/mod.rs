@@ -20,7 +20,10 @@ pub use accounting::{
     AccountingAnswer, AccountingQuery, AccountingRecord, CapacityAnswer, CapacityClass, CapacityQuery,
     CapacityRow, RecordKind,
 };
-pub use cluster::{LicenseView, NodeState, NodeUpdateRequest, NodeView, PartitionView, Ping, ResourceCounts};
+pub use cluster::{
+    LicenseView, NodeState, NodeUpdateRequest, NodeView, PartitionChange, PartitionDeletion,
+    PartitionSetting, PartitionView, Ping, Reconfiguration, ResourceCounts,
+};
 pub use error::{ApiError, ErrorCode};
 pub use events::{EventQuery, EventRecord};
 pub use jobs::{

@@ -51,11 +51,16 @@ pub const OPERATIONS: &[Operation] = &[
     operation!("post" "/v1/jobs/hold" by "gateway": "Put jobs on hold."; JobAction => Changed),
     operation!("post" "/v1/jobs/release" by "gateway": "Release held jobs."; JobAction => Changed),
     operation!("post" "/v1/jobs/requeue" by "gateway": "Put jobs back into the queue."; JobAction => Changed),
+    operation!("post" "/v1/jobs/top" by "gateway": "Put jobs in front of their owner's others."; JobAction => Changed),
     operation!("post" "/v1/jobs/update" by "gateway": "Change a job."; JobUpdateRequest => Changed),
-    operation!("post" "/v1/nodes/update" by "gateway": "Drain, resume or set down nodes."; NodeUpdateRequest => Changed),
+    operation!("post" "/v1/nodes/update" by "gateway": "Drain, resume or set down nodes, or change their properties."; NodeUpdateRequest => Changed),
     operation!("post" "/v1/reservations/create" by "gateway": "Reserve nodes."; ReservationRequest => ReservationAnswer),
     operation!("post" "/v1/reservations/update" by "gateway": "Change a reservation."; ReservationRequest => ReservationAnswer),
     operation!("post" "/v1/reservations/delete" by "gateway": "Delete a reservation."; ReservationDeletion => ReservationAnswer),
+    operation!("post" "/v1/partitions/create" by "gateway": "Create a partition, until the configuration is read again."; PartitionChange => Changed),
+    operation!("post" "/v1/partitions/update" by "gateway": "Change a partition, until the configuration is read again."; PartitionChange => Changed),
+    operation!("post" "/v1/partitions/delete" by "gateway": "Delete a partition, until the configuration is read again."; PartitionDeletion => Changed),
+    operation!("post" "/v1/reconfigure" by "gateway": "Read the configuration files again."; Reconfiguration => Changed),
     operation!("get" "/v1/events" by "gateway": "The log, one event a line."; => EventRecord; "application/x-ndjson"; [
         ("stream", "state (the default) or detail"), ("from", "first position"), ("job", "only this job"),
         ("follow", "true: stay and send what comes"), ("limit", "at most so many")

@@ -160,6 +160,11 @@ pub enum Block {
         /// What is missing: its needs above what the cluster has.
         licenses: Vec<LicenseAmount>,
     },
+    /// The partition is not for this job.
+    NotPermitted {
+        /// A sentence for it, without its full stop; of accounts and QOS Slurm's.
+        message: String,
+    },
     /// No node of the partition could ever give what it asks for.
     Impossible {
         /// Slurm's sentence for it.

@@ -9,4 +9,7 @@ pub struct JobReleased {
     /// Which job.
     #[serde(flatten)]
     pub target: JobTarget,
+    /// True: by somebody who may not take back an administrator's hold; such a hold stays.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub as_owner: bool,
 }

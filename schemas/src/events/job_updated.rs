@@ -30,10 +30,6 @@ pub struct JobUpdated {
     /// New `nice`, of a waiting job only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nice: Option<i32>,
-    /// A priority set by hand, at least 1, of a waiting job only. It stays until the job is released; its factors change
-    /// nothing any more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub priority: Option<u32>,
     /// The site's own part of the priority, of a waiting job only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site_factor: Option<i32>,
@@ -49,6 +45,18 @@ pub struct JobUpdated {
     /// Other reservations, joined by commas, of a waiting job only; empty: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<String>,
+    /// Another quality of service, of a waiting job only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qos: Option<String>,
+    /// A priority that stays as it is until the next such change or a release, of a waiting job only. It takes back `nice`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// The shortest limit that it may be given to start earlier; 0 minutes: none but its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_min: Option<TimeLimit>,
+    /// By when it must have ended; 0: whenever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<UtcMicros>,
     /// `ArrayTaskThrottle`; 0: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array_running_max: Option<u32>,

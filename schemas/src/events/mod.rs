@@ -11,6 +11,7 @@ mod cluster_configured;
 mod job_cancel_requested;
 mod job_finished;
 mod job_held;
+mod job_parted;
 mod job_released;
 mod job_requeued;
 mod job_submitted;
@@ -22,6 +23,8 @@ mod node_lease_regained;
 mod node_registered;
 mod node_timed_out;
 mod node_updated;
+mod partition_deleted;
+mod partition_updated;
 mod planner_cycle;
 mod priorities_calculated;
 mod qos_defined;
@@ -47,6 +50,7 @@ pub use cluster_configured::{ClusterConfigured, ConfigurationSource};
 pub use job_cancel_requested::JobCancelRequested;
 pub use job_finished::JobFinished;
 pub use job_held::JobHeld;
+pub use job_parted::JobParted;
 pub use job_released::JobReleased;
 pub use job_requeued::JobRequeued;
 pub use job_submitted::JobSubmitted;
@@ -58,6 +62,8 @@ pub use node_lease_regained::NodeLeaseRegained;
 pub use node_registered::NodeRegistered;
 pub use node_timed_out::NodeTimedOut;
 pub use node_updated::NodeUpdated;
+pub use partition_deleted::PartitionDeleted;
+pub use partition_updated::PartitionUpdated;
 pub use planner_cycle::{
     CycleBound, LicenseFigures, MinuteFigures, NodeFigures, PlannedStart, PlannerCycle, ReasonChange,
     ReasonFigures, ResourceFigures, TaskFigures,
@@ -175,8 +181,11 @@ event_types! {
         "A waiting job (of an array: its waiting tasks) is over with this state. Without effect on any other.";
     JobHeld = "job.held.v1" by "gateway",
         "The job does not start. What runs goes on, and is held if it comes back into the queue.";
+    JobParted = "job.parted.v1" by "gateway",
+        "Each of these waiting tasks is a job of its own that waits as the array does; the array's record waits for the \
+         others.";
     JobReleased = "job.released.v1" by "gateway",
-        "The job may start again, unless something else keeps it waiting.";
+        "The job may start again, unless something else keeps it waiting. A priority that was set is forgotten.";
     JobRequeued = "job.requeued.v1" by "gateway",
         "An ended job waits again, not before two minutes from its end; a running one is told to end, and waits again then.";
     JobSubmitted = "job.submitted.v1" by "gateway",
@@ -200,6 +209,12 @@ event_types! {
          the ledger's.";
     NodeUpdated = "node.updated.v1" by "gateway",
         "The node takes no more work, or takes it again. Set down, what runs there is told to end.";
+    PartitionDeleted = "partition.deleted.v1" by "gateway",
+        "The partition is gone until a configuration names it again. A job that waits in it nevertheless does not start \
+         there.";
+    PartitionUpdated = "partition.updated.v1" by "gateway",
+        "The partition is as described, until the next such event or the next `cluster.configured`; one of a new name is \
+         the last in order. Is it the default, no other is.";
     PlannerCycle = "planner.cycle.v1" by "planner",
         "Waiting jobs have the reasons named here; expected starts are replaced by `reservations`.";
     PrioritiesCalculated = "priorities.calculated.v1" by "planner",

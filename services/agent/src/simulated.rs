@@ -36,9 +36,11 @@ pub(crate) async fn simulate(node: Arc<Node>, order: Arc<RunOrder>, mut wishes: 
     {
         node.reporter.send(start).await;
     }
+    // A run whose time was up before it heard of a wish has ended by itself.
     let (end, cause) = tokio::select! {
-        wish = wishes.until(|wish| wish.wish != RunWish::Run) => (node.clock.now(), told_cause(wish?.wish)),
+        biased;
         () = by_itself => (end.unwrap_or_else(|| node.clock.now()), cause),
+        wish = wishes.until(|wish| wish.wish != RunWish::Run) => (node.clock.now(), told_cause(wish?.wish)),
     };
     let report = Report::simulated_end(node.name(), order.run, end, cause).after(start);
     wishes.unless_stopped(node.reporter.append(report)).await?

@@ -8,6 +8,7 @@
 //! Used by the daemon and by `daybook check`. `docs/configuration.md` is the page for people; a test holds its
 //! tables and the ones here together.
 
+mod change;
 mod daybook_toml;
 mod diagnostic;
 mod files;
@@ -38,6 +39,7 @@ use daybook_schemas::node::{ClusterParameters, NodeDefinition, PartitionDefiniti
 use daybook_schemas::topology::Topology;
 use serde::Serialize;
 
+pub use change::{RefusedSetting, change_partition, is_partition_key};
 pub use diagnostic::{Diagnostic, Severity};
 pub use machine::{CpuTopology, FoundGpu, LocalMachine, Machine, gpu_type};
 use settings::NODE_LEASE;
@@ -139,7 +141,7 @@ fn describe(files: &mut Files, machine: &dyn Machine, findings: &mut Findings) -
     report_coarse_cpus(&parameters, &nodes, findings);
     report_gres_types(&parameters, &nodes, findings);
     gpus::assign(&mut nodes, gres.as_ref(), machine, findings);
-    let named = partitions::Named::new(&nodes, &conf.node_sets, findings);
+    let named = partitions::Named::new(nodes.iter().map(|node| &node.definition), &conf.node_sets, findings);
     let partitions = partitions::partitions(&conf.partitions, &named, parameters.whole_nodes, findings);
     let topology = topology_conf::read(files, &conf, &named, findings);
     let daemon = daemon_settings(&toml, parameters.spool_dir.as_ref(), &nodes, machine, findings);

@@ -1,13 +1,13 @@
 //! The services of this process together, over one log.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use daybook_agent::AgentHandle;
-use daybook_config::{Configuration, LocalMachine, Severity};
+use daybook_config::{Configuration, DaemonSettings, LocalMachine, Severity};
 use daybook_dispatch::Dispatch;
-use daybook_gateway::{Authority, Gateway, Intake};
+use daybook_gateway::{Authority, Gateway, Intake, ReadConfiguration};
 use daybook_ledger::{Ledger, LedgerOptions};
 use daybook_log::clock::{Clock, SystemClock};
 use daybook_log::follow::Live;
@@ -15,6 +15,7 @@ use daybook_log::{Append, AppendError, LogHandle};
 use daybook_model::Cluster;
 use daybook_planner::Planner;
 use daybook_queue::Queue;
+use daybook_schemas::api::{ApiError, ErrorCode};
 use daybook_schemas::events::{Body, ClusterConfigured, LogDurabilityDeclared};
 use daybook_schemas::node::NodeDefinition;
 use daybook_schemas::{Actor, Draft, Event, NodeName, Stream, Subject};
@@ -29,6 +30,9 @@ use crate::{RunArguments, agents, leases, node_only, orders, relay, snapshots};
 
 /// How long the model may take to read the log at the start before that is said.
 const FOLD_PATIENCE: Duration = Duration::from_secs(30);
+
+/// The most faults of files that one answer names.
+const ERRORS_SHOWN_MAX: usize = 20;
 
 /// Runs until TERM or INT.
 pub async fn run(arguments: RunArguments) -> Result<(), String> {
@@ -95,7 +99,8 @@ async fn serve(
     let mut router = axum::Router::new();
     if roles.gateway {
         let intake = Intake::start(log.clone(), live.clone(), clock.clone(), authority);
-        let gateway = Gateway { intake, live: live.clone(), log: log.clone(), authority };
+        let read_configuration = reread(arguments.config.clone(), configuration.daemon.clone());
+        let gateway = Gateway { intake, live: live.clone(), log: log.clone(), authority, read_configuration };
         router = router.merge(daybook_gateway::router(gateway));
     }
     if roles.queue {
@@ -245,6 +250,30 @@ pub fn configure(directory: &Path) -> Result<Configuration, String> {
     })
 }
 
+/// Reads the configuration again for `scontrol reconfigure`; what only the start reads has to be as it was then.
+fn reread(directory: PathBuf, at_start: DaemonSettings) -> ReadConfiguration {
+    let refuse = |why: &str| ApiError::new(ErrorCode::InvalidRequest, why.to_string());
+    Arc::new(move || {
+        let loaded = daybook_config::load(&directory, &LocalMachine);
+        let Some(read) = loaded.configuration else {
+            let errors = loaded.diagnostics.iter().filter(|fault| fault.severity == Severity::Error);
+            let error = refuse("The configuration has errors: nothing was changed");
+            return Err(errors
+                .take(ERRORS_SHOWN_MAX)
+                .fold(error, |error, fault| error.detail(fault.to_string())));
+        };
+        if read.daemon != at_start {
+            let what = "SlurmdSpoolDir and what daybook.toml says of the daemon (socket, lease, log, relays) are read at \
+                        the start only; nothing was changed; restart daybookd (jobs go on)";
+            return Err(refuse("The daemon's own settings have changed").detail(what));
+        }
+        for fault in &loaded.diagnostics {
+            tracing::warn!("{fault}");
+        }
+        Ok(read.cluster)
+    })
+}
+
 /// Folds the log to its end, from the snapshot on.
 async fn fold(log: &LogHandle, initial: Cluster) -> Result<Live<Cluster>, String> {
     let live = Live::start(log.clone(), Stream::State, initial);
@@ -277,7 +306,8 @@ async fn announce(
         body,
     };
     let mut events = Vec::with_capacity(2);
-    if now.configured().is_none_or(|in_force| in_force.config_hash != configured.config_hash) {
+    // What was changed of partitions while it ran is not kept, as in Slurm.
+    if !now.is_in_force(configured) {
         let id = format!("configured/{}/{}", now.position(), configured.config_hash);
         events.push(event(id, configured.clone().into()));
     }
@@ -308,7 +338,7 @@ pub async fn wait_for_stop() -> Result<(), String> {
             _ = term.recv() => return Ok(()),
             _ = interrupt.recv() => return Ok(()),
             _ = hangup.recv() => {
-                tracing::warn!("HUP: the configuration is read at the start only; restart daybookd (jobs go on)");
+                tracing::warn!("HUP: \"scontrol reconfigure\" reads the configuration again");
             }
         }
     }

@@ -39,3 +39,8 @@ impl Authority {
 pub(crate) fn denied() -> ApiError {
     ApiError::new(ErrorCode::PermissionDenied, "Access/permission denied")
 }
+
+/// What Slurm says to somebody who may not change what is somebody else's.
+pub(crate) fn not_the_owner() -> ApiError {
+    ApiError::new(ErrorCode::PermissionDenied, "Invalid user id")
+}

@@ -62,6 +62,7 @@ impl Wanted {
         match body {
             Body::JobSubmitted(data) => one(data.job),
             Body::JobUpdated(data) => one(data.job),
+            Body::JobParted(data) => one(data.array),
             Body::JobHeld(data) => one(data.target.job),
             Body::JobReleased(data) => one(data.target.job),
             Body::JobCancelRequested(data) => one(data.target.job),
@@ -89,6 +90,8 @@ impl Wanted {
             | Body::WckeyRemoved(_)
             | Body::PrioritiesCalculated(_)
             | Body::ClusterConfigured(_)
+            | Body::PartitionUpdated(_)
+            | Body::PartitionDeleted(_)
             | Body::ReservationCreated(_)
             | Body::ReservationUpdated(_)
             | Body::ReservationDeleted(_)

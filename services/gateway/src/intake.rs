@@ -221,10 +221,10 @@ impl Worker {
 
     /// Decides each request against one snapshot; refusals are answered at once.
     fn decide(&self, cluster: &Cluster, batch: Vec<Waiting>) -> (Vec<Waiting>, Vec<Plan>) {
-        let mut next_id = cluster.next_job_id();
+        let (mut next_id, now) = (cluster.next_job_id(), self.clock.now());
         let (mut accepted, mut plans) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
         for waiting in batch {
-            match waiting.request.decide(cluster, &self.authority, waiting.peer, next_id, self.clock.now()) {
+            match waiting.request.decide(cluster, &self.authority, waiting.peer, next_id, now) {
                 Ok((decided, bodies)) => {
                     next_id = JobId(bodies.iter().fold(next_id.0, |next, body| match body {
                         Body::JobSubmitted(data) => data.job.0.saturating_add(data.ids),

@@ -15,5 +15,5 @@ mod server;
 pub use asker::Relayed;
 pub use authority::Authority;
 pub use intake::{Intake, IntakeClosed};
-pub use routes::{Gateway, router};
+pub use routes::{Gateway, ReadConfiguration, router};
 pub use server::{ServeError, bind, serve};

@@ -13,16 +13,18 @@ use daybook_log::follow::Live;
 use daybook_model::Cluster;
 use daybook_schemas::api::{
     ApiError, BODY_BYTES_MAX, CancelRequest, Changed, ErrorCode, JobAction, JobSubmission, JobUpdateRequest,
-    NodeUpdateRequest, Ping, ReservationAnswer, ReservationDeletion, ReservationRequest, SubmitAnswer,
-    openapi,
+    NodeUpdateRequest, PartitionChange, PartitionDeletion, Ping, Reconfiguration, ReservationAnswer,
+    ReservationDeletion, ReservationRequest, SubmitAnswer, openapi,
 };
+use daybook_schemas::events::ClusterConfigured;
 use daybook_schemas::{BlobHash, Stream};
 
 use crate::asker::Asker;
 use crate::authority::{Authority, denied};
 use crate::intake::{Intake, Outcome};
 use crate::requests::{
-    self, Action, ActionKind, Cancel, NodeUpdate, Request, ReservationChange, Submission, Update,
+    self, Action, ActionKind, Cancel, CreatePartition, DeletePartition, NodeUpdate, Reconfigure, Request,
+    ReservationChange, Submission, Update, UpdatePartition,
 };
 
 /// What the routes work with.
@@ -36,7 +38,12 @@ pub struct Gateway {
     pub log: LogHandle,
     /// The daemon's standing.
     pub authority: Authority,
+    /// Reads the configuration files again.
+    pub read_configuration: ReadConfiguration,
 }
+
+/// Reads the configuration files, and says what they describe; may block. An error is answered as it is.
+pub type ReadConfiguration = Arc<dyn Fn() -> Result<ClusterConfigured, ApiError> + Send + Sync>;
 
 pub(crate) struct Refused(pub(crate) ApiError);
 
@@ -65,8 +72,13 @@ pub fn router(gateway: Gateway) -> Router {
         .route("/v1/jobs/hold", post(hold))
         .route("/v1/jobs/release", post(release))
         .route("/v1/jobs/requeue", post(requeue))
+        .route("/v1/jobs/top", post(top))
         .route("/v1/jobs/update", post(update))
         .route("/v1/nodes/update", post(update_nodes))
+        .route("/v1/partitions/create", post(create_partition))
+        .route("/v1/partitions/update", post(update_partition))
+        .route("/v1/partitions/delete", post(delete_partition))
+        .route("/v1/reconfigure", post(reconfigure))
         .route("/v1/reservations/create", post(create_reservation))
         .route("/v1/reservations/update", post(update_reservation))
         .route("/v1/reservations/delete", post(delete_reservation))
@@ -182,6 +194,10 @@ async fn requeue(
     act(&gateway, asker, ActionKind::Requeue, asked).await
 }
 
+async fn top(State(gateway): State<Gateway>, asker: Asker, Json(asked): Json<JobAction>) -> Answer<Changed> {
+    act(&gateway, asker, ActionKind::Top, asked).await
+}
+
 async fn update(
     State(gateway): State<Gateway>,
     asker: Asker,
@@ -235,4 +251,45 @@ async fn delete_reservation(
     Json(asked): Json<ReservationDeletion>,
 ) -> Answer<ReservationAnswer> {
     reserve(&gateway, asker, asked.request_id.clone(), ReservationChange::Delete(asked)).await
+}
+
+async fn create_partition(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    Json(asked): Json<PartitionChange>,
+) -> Answer<Changed> {
+    let request_id = asked.request_id.clone();
+    changed(&gateway, asker, request_id, Request::CreatePartition(CreatePartition(asked))).await
+}
+
+async fn update_partition(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    Json(asked): Json<PartitionChange>,
+) -> Answer<Changed> {
+    let request_id = asked.request_id.clone();
+    changed(&gateway, asker, request_id, Request::UpdatePartition(UpdatePartition(asked))).await
+}
+
+async fn delete_partition(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    Json(asked): Json<PartitionDeletion>,
+) -> Answer<Changed> {
+    let request_id = asked.request_id.clone();
+    changed(&gateway, asker, request_id, Request::DeletePartition(DeletePartition(asked))).await
+}
+
+async fn reconfigure(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    Json(asked): Json<Reconfiguration>,
+) -> Answer<Changed> {
+    gateway.authority.admit(asker.peer)?;
+    requests::may_reconfigure(&gateway.live.now(), &gateway.authority, asker.peer)?;
+    let read = gateway.read_configuration.clone();
+    let read = tokio::task::spawn_blocking(move || read()).await;
+    let configuration = read.map_err(|error| ApiError::new(ErrorCode::Internal, error.to_string()))??;
+    let request = Request::Reconfigure(Box::new(Reconfigure(configuration)));
+    changed(&gateway, asker, asked.request_id, request).await
 }

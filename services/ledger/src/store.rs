@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use daybook_schemas::events::ClusterConfigured;
 use daybook_schemas::job::{MemoryRequest, TimeLimit};
+use daybook_schemas::node::{PartitionDefinition, ReturnToService};
 use daybook_schemas::{Seq, UtcMicros};
 use rocksdb::{
     BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBCompressionType, Direction,
@@ -37,6 +38,8 @@ pub(crate) struct ClusterRow {
     pub(crate) name: String,
     pub(crate) default_memory: Option<MemoryRequest>,
     pub(crate) min_job_age: u64,
+    #[serde(default)]
+    pub(crate) return_to_service: ReturnToService,
     pub(crate) partitions: std::collections::BTreeMap<String, PartitionRow>,
     /// The first registration of any node, in whole seconds.
     pub(crate) registered_since: Option<i64>,
@@ -48,22 +51,23 @@ pub(crate) struct PartitionRow {
     pub(crate) default_memory: Option<MemoryRequest>,
 }
 
+impl PartitionRow {
+    pub(crate) fn of(partition: &PartitionDefinition) -> PartitionRow {
+        PartitionRow {
+            default_time: partition.default_time.unwrap_or(partition.max_time),
+            default_memory: partition.default_memory,
+        }
+    }
+}
+
 impl ClusterRow {
     pub(crate) fn configure(&mut self, data: &ClusterConfigured) {
         self.name.clone_from(&data.cluster_name);
         self.default_memory = data.parameters.default_memory;
         self.min_job_age = data.parameters.min_job_age.0;
-        self.partitions = data
-            .partitions
-            .iter()
-            .map(|partition| {
-                let row = PartitionRow {
-                    default_time: partition.default_time.unwrap_or(partition.max_time),
-                    default_memory: partition.default_memory,
-                };
-                (partition.name.clone(), row)
-            })
-            .collect();
+        self.return_to_service = data.parameters.return_to_service;
+        self.partitions =
+            data.partitions.iter().map(|one| (one.name.clone(), PartitionRow::of(one))).collect();
     }
 }
 

@@ -96,7 +96,7 @@ fn drained_and_down_count_where_nothing_is_allocated() {
     );
     story.release("1.0", "n").at(140.0).set_node("n", NodeUpdateState::Down);
     story.at(160.0).set_node("n", NodeUpdateState::Undrain).at(170.0).set_node("n", NodeUpdateState::Resume);
-    story.at(180.0).add(NodeUpdated { node: "n".into(), state: None, reason: Some("note".into()) });
+    story.at(180.0).add(NodeUpdated::new("n".into(), None, Some("note".into())));
     let book = story.book();
     expect![[r#"
         n cpus: 100 = allocated 20 + idle 40 + drained 10 + down 30

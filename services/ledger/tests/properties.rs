@@ -237,7 +237,7 @@ fn happens(story: &mut Story, shadow: &mut Shadow, now: f64, act: &Act) {
             story.add(JobHeld { target: target(shadow.job(*pick), None), by_administrator: false });
         }
         Act::Hold(pick, false) => {
-            story.add(JobReleased { target: target(shadow.job(*pick), None) });
+            story.add(JobReleased { target: target(shadow.job(*pick), None), as_owner: false });
         }
         Act::Requeue(pick, hold) => {
             let at = *pick as usize % shadow.jobs.len().max(1);

@@ -329,7 +329,7 @@ fn an_ended_job_comes_back_only_while_the_queue_remembers_it() {
     let all = AccountingQuery { duplicates: true, allocations_only: true, ..Default::default() };
     expect![[r#"
         1 COMPLETED 5 None
-        1 PENDING - JobHeldAdmin
+        1 PENDING - job requeued in held state
     "#]]
     .assert_eq(&story.book().records(&all, &["id", "state", "eligible", "reason"]));
     expect![[r#"
@@ -383,7 +383,7 @@ fn eligibility_and_reasons_follow_holds_begin_and_conditions() {
     };
     reasons(2.0, &[(1, Reason::Resources), (3, Reason::BeginTime), (4, Reason::Dependency)]);
     reasons(50.0, &[(4, Reason::Priority)]);
-    story.at(60.0).add(JobReleased { target: target(2, None) });
+    story.at(60.0).add(JobReleased { target: target(2, None), as_owner: false });
     story.at(61.0).add(JobHeld { target: target(1, None), by_administrator: true });
     expect![[r#"
         1 PENDING 1 JobHeldAdmin

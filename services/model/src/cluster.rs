@@ -1,8 +1,9 @@
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use daybook_schemas::events::{ClusterConfigured, LogDurabilityDeclared};
-use daybook_schemas::job::{JobState, ResourceRequest, TimeLimit};
+use daybook_schemas::job::{JobState, ResourceRequest};
 use daybook_schemas::node::PartitionDefinition;
 use daybook_schemas::{Commit, JobId, NodeName, RunId, Seq, UtcMicros};
 use imbl::{OrdMap, OrdSet};
@@ -24,6 +25,8 @@ pub struct PendingKey {
     pub eligible: Seq,
     /// The record.
     pub job: JobId,
+    /// Which of the partitions that it may start in, from 0 in its order.
+    pub place: u32,
 }
 
 /// The whole state at one position of the state stream.
@@ -48,6 +51,8 @@ pub struct Cluster {
     pub(crate) plan_seq: Seq,
     /// Expected starts of the last planning cycle.
     pub(crate) expected_starts: OrdMap<JobId, UtcMicros>,
+    /// The nodes that it keeps something of for them.
+    pub(crate) planned_nodes: OrdMap<JobId, Arc<[NodeName]>>,
     /// `now` of the last recorded planning cycle.
     pub(crate) last_cycle: Option<UtcMicros>,
     /// Allocations that were void when they came.
@@ -79,6 +84,7 @@ pub struct Cluster {
     pub(crate) active_names: OrdMap<(u32, Arc<str>), OrdSet<JobId>>,
     pub(crate) singletons: OrdMap<(u32, Arc<str>), OrdSet<JobId>>,
     pub(crate) hopeless: OrdSet<JobId>,
+    pub(crate) deadlines: OrdSet<(UtcMicros, JobId)>,
     /// Of each partition the ready jobs that are recorded to wait for resources or licences.
     pub(crate) blocked: OrdMap<Arc<str>, OrdSet<PendingKey>>,
     /// Which runs hold licences, and how many in all.
@@ -112,6 +118,14 @@ impl Cluster {
     /// The configuration in force; `None` before the first `cluster.configured`.
     pub fn configured(&self) -> Option<&Arc<ClusterConfigured>> {
         self.configured.as_ref()
+    }
+
+    /// Whether this configuration is what is in force, without any partition changed since.
+    pub fn is_in_force(&self, configuration: &ClusterConfigured) -> bool {
+        self.configured.as_ref().is_some_and(|in_force| {
+            in_force.config_hash == configuration.config_hash
+                && in_force.partitions == configuration.partitions
+        })
     }
 
     /// A partition.
@@ -155,7 +169,12 @@ impl Cluster {
         &self.delayed
     }
 
-    /// Waiting jobs whose dependencies can never hold and that asked to be cancelled then.
+    /// Waiting jobs that have a deadline, by the last instant at which they can start, soonest first.
+    pub fn deadlines(&self) -> &OrdSet<(UtcMicros, JobId)> {
+        &self.deadlines
+    }
+
+    /// Waiting jobs whose dependencies can never hold and that are to be cancelled then.
     pub fn hopeless(&self) -> &OrdSet<JobId> {
         &self.hopeless
     }
@@ -163,6 +182,13 @@ impl Cluster {
     /// How many of the records in memory are over and released.
     pub fn ended_count(&self) -> usize {
         self.ended.len()
+    }
+
+    /// The records of a user that have not ended, by name.
+    pub fn active_of(&self, uid: u32) -> impl Iterator<Item = &Arc<Job>> {
+        let from = (uid, Arc::from(""));
+        let named = self.active_names.range(from..).take_while(move |((of, _), _)| *of == uid);
+        named.flat_map(|(_, ids)| ids).filter_map(|id| self.jobs.get(id))
     }
 
     /// The id that the next job gets.
@@ -188,6 +214,11 @@ impl Cluster {
     /// Expected starts of the last recorded planning cycle.
     pub fn expected_starts(&self) -> &OrdMap<JobId, UtcMicros> {
         &self.expected_starts
+    }
+
+    /// The nodes that the last recorded planning cycle keeps something of for jobs that start later.
+    pub fn planned_nodes(&self) -> BTreeSet<&NodeName> {
+        self.planned_nodes.values().flat_map(|nodes| nodes.iter()).collect()
     }
 
     /// `now` of the last recorded planning cycle.
@@ -218,23 +249,27 @@ impl Cluster {
         node.runs.iter().any(|run| self.runs.get(run).is_some_and(|run| run.end.is_some()))
     }
 
-    /// The place of a waiting record in the queue.
+    /// The place of a waiting record in the queue; of one that may start in several partitions, the first.
     pub fn pending_key(&self, job: &Job) -> PendingKey {
-        let tier = self.partitions.get(&job.partition).map_or(0, |partition| partition.priority_tier);
+        self.pending_keys(job).min().unwrap_or_else(|| self.pending_key_in(job, 0))
+    }
+
+    /// Its places in the queue: one for each partition that it may start in, in its order.
+    pub fn pending_keys<'a>(&'a self, job: &'a Job) -> impl Iterator<Item = PendingKey> + 'a {
+        (0u32..).zip(job.partitions()).map(move |(place, _)| self.pending_key_in(job, place))
+    }
+
+    /// Its place in the queue for the `place`-th partition that it may start in.
+    pub fn pending_key_in(&self, job: &Job, place: u32) -> PendingKey {
+        let name = job.partitions().get(place as usize);
+        let tier = name.and_then(|name| self.partitions.get(name)).map_or(0, |found| found.priority_tier);
         PendingKey {
             tier: Reverse(tier),
             priority: Reverse(job.priority),
             eligible: job.eligible_seq.unwrap_or(job.submitted_seq),
             job: job.id,
+            place,
         }
-    }
-
-    /// A limit where the job gave none: the partition's default, else its maximum.
-    pub fn resolve_time_limit(&self, asked: Option<TimeLimit>, partition: &str) -> TimeLimit {
-        asked.unwrap_or_else(|| match self.partitions.get(partition) {
-            Some(partition) => partition.default_time.unwrap_or(partition.max_time),
-            None => TimeLimit::Unlimited,
-        })
     }
 }
 

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use daybook_schemas::Mebibytes;
-use daybook_schemas::job::{GpuScope, MemoryRequest};
-use daybook_schemas::node::NodeDefinition;
+use daybook_schemas::job::{GpuScope, JobState, MemoryRequest};
+use daybook_schemas::node::{NodeDefinition, PartitionDefinition};
 use daybook_schemas::run::RunNode;
 
 use crate::cluster::Cluster;
+use crate::fit::Demand;
 use crate::job::Job;
 
 /// What a job has, or would get at least.
@@ -70,7 +71,7 @@ impl Counts {
     pub fn of_request(cluster: &Cluster, job: &Job) -> Counts {
         let request = &job.request;
         let nodes = node_count(job, &[]);
-        let cpus = request.tasks.saturating_mul(request.cpus_per_task).max(nodes);
+        let cpus = request.tasks.saturating_mul(cpus_per_task(cluster, job)).max(nodes);
         let mut gpus = BTreeMap::new();
         for wish in &request.gpus {
             let times = match wish.scope {
@@ -114,11 +115,28 @@ pub fn node_count(job: &Job, nodes: &[RunNode]) -> u32 {
     if nodes.is_empty() { job.request.nodes_min.max(1) } else { count(nodes.len() as u64) }
 }
 
+/// The partition whose defaults a job shows: of several that it may start in the first.
+fn first_partition<'a>(cluster: &'a Cluster, job: &Job) -> Option<&'a PartitionDefinition> {
+    let name = if job.state == JobState::Pending { job.partitions().first()? } else { &job.partition };
+    cluster.partition(name).map(|partition| &**partition)
+}
+
+/// CPUs for each task, as asked or as the partition gives them by the GPU.
+fn cpus_per_task(cluster: &Cluster, job: &Job) -> u32 {
+    let asked = job.request.cpus_per_task;
+    match (first_partition(cluster, job), cluster.configured()) {
+        (Some(partition), Some(configured)) if partition.default_cpus_per_gpu.is_some() => {
+            Demand::new(&job.request, partition, &configured.parameters).cpus_per_task
+        }
+        _ => asked,
+    }
+}
+
 /// The memory that a job asks for, or what its partition or cluster gives it by default.
 pub fn memory_request(cluster: &Cluster, job: &Job) -> Option<MemoryRequest> {
     job.request
         .memory
-        .or_else(|| cluster.partition(&job.partition)?.default_memory)
+        .or_else(|| first_partition(cluster, job)?.default_memory)
         .or_else(|| cluster.configured()?.parameters.default_memory)
 }
 

@@ -134,7 +134,7 @@ impl Job {
     }
 
     /// The task that has the array's own id.
-    fn last_task(&self) -> Option<u32> {
+    pub(crate) fn last_task(&self) -> Option<u32> {
         self.spec.array.as_ref().and_then(|array| array.tasks.last())
     }
 
@@ -173,6 +173,23 @@ impl Job {
         if let Some(waiting) = &self.tasks_waiting {
             let by_task = self.dependencies.iter_mut().filter(|state| state.is_by_task());
             by_task.for_each(|state| state.judge_by_task(waiting));
+        }
+    }
+
+    /// An array's record becomes that of a task that waits by itself from now on. Its conditions task by task are those of
+    /// its own counterpart.
+    pub(crate) fn leave_array(&mut self, task: ArrayTaskId) {
+        self.task = Some(task);
+        self.tasks_waiting = None;
+        self.cancelled_by = None;
+        for state in self.dependencies.iter_mut().filter(|state| state.is_by_task()) {
+            let outcome = match () {
+                () if state.tasks_satisfied.contains(task.task) => Outcome::Satisfied,
+                () if state.tasks_never.contains(task.task) => Outcome::Never,
+                () => Outcome::Open,
+            };
+            let condition = Dependency { task: Some(task.task), ..state.condition.clone() };
+            *state = DependencyState { outcome, ..DependencyState::open(condition) };
         }
     }
 

@@ -23,7 +23,9 @@ mod site;
 
 pub use bits::Bits;
 pub use demand::{Demand, GpuCounts, MemoryNeed};
-pub use ever::{Impossible, check_names, could_ever_start, partition_limit, partition_size_limit};
+pub use ever::{
+    Impossible, admission_refusal, check_names, could_ever_start, partition_limit, partition_size_limit,
+};
 pub use needed::Needed;
 pub use network::Network;
 pub use place::{Rank, Rating, Terrain, eligible, place};

@@ -79,11 +79,13 @@ impl Cluster {
             match entry {
                 Entry::Ready(key) => {
                     self.ready.insert(key);
-                    self.ready_kinds.insert(job, key);
+                    let kind = self.ready_kind(job, key.place);
+                    self.ready_kinds.insert(kind, key);
                 }
                 Entry::Delayed(key) => drop(self.delayed.insert(key)),
                 Entry::Ended(key) => drop(self.ended.insert(key)),
                 Entry::Hopeless(id) => drop(self.hopeless.insert(id)),
+                Entry::Deadline(key) => drop(self.deadlines.insert(key)),
                 Entry::Blocked(partition, key) => insert_into(&mut self.blocked, partition, key),
                 Entry::Dependent(other) => insert_into(&mut self.dependents, other, job.id),
                 Entry::Active(key) => insert_into(&mut self.active_names, key, job.id),
@@ -99,12 +101,14 @@ impl Cluster {
             match entry {
                 Entry::Ready(key) => {
                     self.ready.remove(&key);
-                    self.ready_kinds.remove(job, key);
+                    let kind = self.ready_kind(job, key.place);
+                    self.ready_kinds.remove(kind, key);
                 }
                 // Time may have passed its begin since it was indexed.
                 Entry::Delayed(key) => drop(self.delayed.remove(&key)),
                 Entry::Ended(key) => drop(self.ended.remove(&key)),
                 Entry::Hopeless(id) => drop(self.hopeless.remove(&id)),
+                Entry::Deadline(key) => drop(self.deadlines.remove(&key)),
                 Entry::Blocked(partition, key) => remove_from(&mut self.blocked, partition, key),
                 Entry::Dependent(other) => remove_from(&mut self.dependents, other, job.id),
                 Entry::Active(key) => remove_from(&mut self.active_names, key, job.id),
@@ -137,17 +141,20 @@ impl Cluster {
             match job.begin.filter(|begin| *begin > self.time) {
                 Some(begin) => entries.push(Entry::Delayed((begin, job.id))),
                 None => {
-                    let key = self.pending_key(job);
-                    if matches!(job.reason, Reason::Resources | Reason::Licenses) {
-                        entries.push(Entry::Blocked(job.partition.clone(), key));
+                    let is_blocked = matches!(job.reason, Reason::Resources | Reason::Licenses);
+                    for (partition, key) in job.partitions().iter().zip(self.pending_keys(job)) {
+                        if is_blocked {
+                            entries.push(Entry::Blocked(partition.clone(), key));
+                        }
+                        entries.push(Entry::Ready(key));
                     }
-                    entries.push(Entry::Ready(key));
                 }
             }
         }
-        if job.spec.kill_on_invalid_dependency && job.dependencies_hopeless() {
+        if self.is_cancelled_when_hopeless(job) && job.dependencies_hopeless() {
             entries.push(Entry::Hopeless(job.id));
         }
+        entries.extend(self.latest_start(job).map(|latest| Entry::Deadline((latest, job.id))));
         for state in &job.dependencies {
             match (state.condition.kind, state.condition.job) {
                 (DependencyKind::Singleton, _) => entries.push(Entry::Singleton(name())),
@@ -158,6 +165,13 @@ impl Cluster {
             }
         }
         entries
+    }
+
+    /// Whether a job is cancelled once its dependencies can never hold.
+    fn is_cancelled_when_hopeless(&self, job: &Job) -> bool {
+        let by_default =
+            self.configured.as_ref().is_some_and(|configured| configured.parameters.kill_invalid_dependency);
+        job.spec.kill_on_invalid_dependency || by_default && !job.spec.keep_on_invalid_dependency
     }
 
     /// Moves the clock of the state forward: what was delayed until now is ready.
@@ -221,6 +235,7 @@ enum Entry {
     Delayed((UtcMicros, JobId)),
     Ended((UtcMicros, JobId)),
     Hopeless(JobId),
+    Deadline((UtcMicros, JobId)),
     Blocked(Arc<str>, crate::cluster::PendingKey),
     Dependent(JobId),
     Active((u32, Arc<str>)),

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::dependency::DependencyState;
 
+/// The several partitions that a job may start in, in its order.
+pub type Partitions = Arc<[Arc<str>]>;
+
 /// Who holds a job back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -35,8 +38,11 @@ pub struct Job {
     pub spec: Arc<JobSpec>,
     /// What it needs now (changed by `scontrol update`).
     pub request: Arc<ResourceRequest>,
-    /// The partition now.
+    /// The partition now. While it waits for several that it may start in: their names, joined by commas.
     pub partition: Arc<str>,
+    /// The partitions that it may start in, in its order, where those are several; kept while it runs in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partitions: Option<Partitions>,
     /// The account now; empty: none.
     pub account: Arc<str>,
     /// The QOS now.
@@ -53,9 +59,22 @@ pub struct Job {
     pub requeue: bool,
     /// The limit now, resolved against the partition's default.
     pub time_limit: TimeLimit,
+    /// Nobody gave a limit: of several partitions that it may start in each gives its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_default_limit: bool,
+    /// The limit that it has when it comes back, where its present or last run has another: a shorter one to start earlier,
+    /// or its partition's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit_whole: Option<TimeLimit>,
+    /// The shortest limit that it may be given to start earlier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_min: Option<TimeLimit>,
+    /// It must have ended by then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<UtcMicros>,
     /// Higher starts first; the hold does not change it.
     pub priority: u32,
-    /// An administrator has set the priority: factors do not change it.
+    /// The priority was set by hand: it stays, and neither factors nor `nice` count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub priority_fixed: bool,
     /// What the priority is made of, as it was when it was calculated; `None`: its place in the order of submission.
@@ -140,17 +159,14 @@ impl Job {
 
     /// Why it waits, as squeue shows it at `now`.
     pub fn shown_reason(&self, now: UtcMicros) -> Reason {
-        if self.state != JobState::Pending {
+        if self.state.is_ended() {
             return self.reason;
         }
         match self.hold {
             Some(Hold::Admin) => return Reason::JobHeldAdmin,
-            Some(Hold::User)
-                if matches!(self.reason, Reason::LaunchFailedRequeuedHeld | Reason::ReservationDeleted) =>
-            {
-                return self.reason;
-            }
+            Some(Hold::User) if is_of_requeue(self.reason) => return self.reason,
             Some(Hold::User) => return Reason::JobHeldUser,
+            None if self.state != JobState::Pending => return self.reason,
             None => {}
         }
         if self.dependencies_hopeless() {
@@ -165,8 +181,23 @@ impl Job {
         self.reason
     }
 
+    /// The partitions that it may start in.
+    pub fn partitions(&self) -> &[Arc<str>] {
+        self.partitions.as_deref().unwrap_or(std::slice::from_ref(&self.partition))
+    }
+
+    /// Whether it waits for, or may go back to, this partition.
+    pub fn may_start_in(&self, partition: &str) -> bool {
+        self.partitions().iter().any(|name| **name == *partition)
+    }
+
     /// Priority as shown: 0 while held.
     pub fn shown_priority(&self) -> u32 {
         if self.hold.is_some() && !self.state.is_ended() { 0 } else { self.priority }
     }
+}
+
+/// Whether a reason says why a job that came back into the queue is held.
+fn is_of_requeue(reason: Reason) -> bool {
+    matches!(reason, Reason::LaunchFailedRequeuedHeld | Reason::RequeuedHeld | Reason::ReservationDeleted)
 }

@@ -95,6 +95,7 @@ pub(crate) fn changes_judgements(body: &Body) -> bool {
         body,
         Body::JobSubmitted(_)
             | Body::JobUpdated(_)
+            | Body::JobParted(_)
             | Body::JobHeld(_)
             | Body::JobReleased(_)
             | Body::JobCancelRequested(_)

@@ -8,6 +8,7 @@
 
 mod accounts;
 mod array;
+mod circle;
 mod cluster;
 mod counts;
 mod dependency;
@@ -16,6 +17,7 @@ mod index;
 mod job;
 mod judgement;
 mod license;
+mod limits;
 mod lines;
 mod node;
 mod priority;
@@ -35,7 +37,7 @@ pub use array::ArrayState;
 pub use cluster::{Cluster, PendingKey};
 pub use counts::{Counts, memory_request, node_count};
 pub use dependency::{DependencyState, Outcome, condition_notation, dependency_notation};
-pub use job::{Hold, Job};
+pub use job::{Hold, Job, Partitions};
 pub use judgement::Judgement;
 pub use node::{Node, NodeReason, Registration, Silence};
 pub use priority::{Level, Priorities, Standing, addends, priority_of};

@@ -22,9 +22,10 @@ impl Cluster {
             return Reason::None;
         }
         let waits_in_line = reason == Reason::None && job.state == JobState::Pending && job.is_ready();
-        if waits_in_line
-            && self.first_blocked(&job.partition).is_some_and(|first| first < self.pending_key(job))
-        {
+        let is_behind = |(partition, key): (&std::sync::Arc<str>, PendingKey)| {
+            self.first_blocked(partition).is_some_and(|first| first < key)
+        };
+        if waits_in_line && job.partitions().iter().zip(self.pending_keys(job)).any(is_behind) {
             return Reason::Priority;
         }
         reason

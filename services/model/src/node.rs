@@ -62,8 +62,20 @@ pub struct Node {
     pub registration: Option<Arc<Registration>>,
     /// No new work.
     pub drain: bool,
-    /// Set down by an administrator.
+    /// Set down by an administrator, or by `ReturnToService` when it came back.
     pub down: bool,
+    /// Expected to fail: no new work.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fail: bool,
+    /// Those of its features that it has now; absent: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_features: Option<Arc<[String]>>,
+    /// A remark for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<Arc<str>>,
+    /// The site's own text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra: Option<Arc<str>>,
     /// No longer configured; goes when its last run is released.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retired: bool,
@@ -91,7 +103,12 @@ pub struct Node {
 impl Node {
     /// Whether the planner may start something here.
     pub fn is_schedulable(&self) -> bool {
-        self.is_up() && !self.drain
+        self.is_up() && !self.drain && !self.fail
+    }
+
+    /// The features that it has now.
+    pub fn features(&self) -> &[String] {
+        self.active_features.as_deref().unwrap_or(&self.definition.features)
     }
 
     /// Whether an agent serves it and nobody has set it down: what the log accepts an allocation for.

@@ -4,23 +4,31 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use daybook_schemas::JobId;
 use daybook_schemas::job::{Reason, ResourceRequest, TimeLimit};
+use daybook_schemas::{JobId, UtcMicros};
 use imbl::{OrdMap, OrdSet};
 
 use crate::cluster::{Cluster, PendingKey};
-use crate::job::Job;
+use crate::job::{Job, Partitions};
 
 /// What ready records have in common that get the same answer, apart from their place in the queue.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReadyKind {
     /// The partition.
     pub partition: Arc<str>,
-    /// The time limit.
+    /// All that it may start in, where those are several.
+    pub partitions: Option<Partitions>,
+    /// Account and QOS, where the partition looks at them.
+    pub account_and_qos: Option<(Arc<str>, Arc<str>)>,
+    /// The time limit in this partition.
     pub time_limit: TimeLimit,
     /// The reason that is recorded.
     pub reason: Reason,
-    /// An array has a limit of its own, so each is alone.
+    /// The shortest limit that will do.
+    pub time_min: Option<TimeLimit>,
+    /// By when it must have ended.
+    pub deadline: Option<UtcMicros>,
+    /// An array has a limit of its own, so each is alone with its tasks.
     pub array: Option<JobId>,
     /// What is needed.
     pub request: Arc<ResourceRequest>,
@@ -41,18 +49,20 @@ pub struct Claim {
     pub account: Arc<str>,
 }
 
-impl ReadyKind {
-    /// Whether a record is of this kind.
-    pub fn is_of(&self, job: &Job) -> bool {
-        *self == ReadyKind::of(job)
-    }
-
-    fn of(job: &Job) -> ReadyKind {
+impl Cluster {
+    /// The kind of a record for the `place`-th partition that it may start in.
+    pub fn ready_kind(&self, job: &Job, place: u32) -> ReadyKind {
+        let partition = job.partitions().get(place as usize).unwrap_or(&job.partition);
+        let restricts = self.partition(partition).is_some_and(|found| found.restricts_accounts_or_qos());
         ReadyKind {
-            partition: job.partition.clone(),
-            time_limit: job.time_limit,
+            partition: partition.clone(),
+            partitions: job.partitions.clone(),
+            account_and_qos: restricts.then(|| (job.account.clone(), job.qos.clone())),
+            time_limit: self.time_limit_in(job, partition),
             reason: job.reason,
-            array: job.tasks_waiting.is_some().then_some(job.id),
+            time_min: job.time_min,
+            deadline: job.deadline,
+            array: job.task.map(|task| task.array_job).or(job.tasks_waiting.is_some().then_some(job.id)),
             request: job.request.clone(),
             claim: job.reservation.clone().map(|names| Claim {
                 names,
@@ -95,16 +105,16 @@ impl PartialOrd for Placed {
 }
 
 impl ReadyKinds {
-    pub(crate) fn insert(&mut self, job: &Job, key: PendingKey) {
-        let kind = Arc::new(ReadyKind::of(job));
+    pub(crate) fn insert(&mut self, kind: ReadyKind, key: PendingKey) {
+        let kind = Arc::new(kind);
         let kind = self.counts.get_key_value(&kind).map_or(kind, |(shared, _)| shared.clone());
         if self.records.insert(Placed { kind: kind.clone(), key: Some(key) }).is_none() {
             *self.counts.entry(kind).or_insert(0) += 1;
         }
     }
 
-    pub(crate) fn remove(&mut self, job: &Job, key: PendingKey) {
-        let placed = Placed { kind: Arc::new(ReadyKind::of(job)), key: Some(key) };
+    pub(crate) fn remove(&mut self, kind: ReadyKind, key: PendingKey) {
+        let placed = Placed { kind: Arc::new(kind), key: Some(key) };
         if self.records.remove(&placed).is_none() {
             return;
         }

@@ -96,6 +96,12 @@ impl Cluster {
             if (job.state == JobState::Running) != runs {
                 found.push(Violation(format!("job {id} is {:?} but its run says otherwise", job.state)));
             }
+            if let Some(partitions) = &job.partitions {
+                let waits = job.state == JobState::Pending;
+                if partitions.len() < 2 || waits && *partitions.join(",") != *job.partition {
+                    found.push(Violation(format!("job {id} shows other partitions than it may start in")));
+                }
+            }
             if job.tasks_waiting.as_ref().is_some_and(IndexSet::is_empty) {
                 found.push(Violation(format!("array {id} waits with no task")));
             }
@@ -170,6 +176,7 @@ impl Cluster {
             ("singletons", fresh.singletons == self.singletons),
             ("hopeless", fresh.hopeless == self.hopeless),
             ("reserved", fresh.reservation_jobs == self.reservation_jobs),
+            ("deadlines of", fresh.deadlines == self.deadlines),
             ("blocked", fresh.blocked == self.blocked),
             ("requests of", fresh.requests == self.requests),
             ("licences of", fresh.licenses == self.licenses),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use daybook_schemas::job::ResourceRequest;
 
 use crate::cluster::Cluster;
-use crate::job::Job;
+use crate::job::{Job, Partitions};
 
 impl Cluster {
     /// Some other job of the user, if there is one that is not over: of the same name rather than of another.
@@ -56,6 +56,14 @@ impl Cluster {
         self.partitions.get_key_value(name).map_or_else(|| Arc::from(name), |(shared, _)| shared.clone())
     }
 
+    /// What a record shows as its partition, and the several that it may start in, from names joined by commas.
+    pub(crate) fn shared_partitions(&self, names: &str) -> (Arc<str>, Option<Partitions>) {
+        if !names.contains(',') {
+            return (self.shared_partition(names), None);
+        }
+        (Arc::from(names), Some(names.split(',').map(|name| self.shared_partition(name)).collect()))
+    }
+
     /// A record has this request.
     pub(crate) fn count_request(&mut self, job: &Job) {
         match self.requests.get_mut(&job.request) {
@@ -87,6 +95,9 @@ fn share_with(job: &mut Job, other: &Job) {
         (&mut job.reason_detail, &other.reason_detail),
     ] {
         share(text, others);
+    }
+    if let (Some(partitions), Some(others)) = (&mut job.partitions, &other.partitions) {
+        share(partitions, others);
     }
     // The records of an array's tasks have one specification anyway.
     if let Some(spec) = Arc::get_mut(&mut job.spec) {

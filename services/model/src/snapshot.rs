@@ -10,7 +10,7 @@ use std::sync::Arc;
 use daybook_schemas::accounts::{Account, AccountUser, Association, Qos, WorkloadKey};
 use daybook_schemas::canonical::{self, CanonicalError, Hasher};
 use daybook_schemas::events::{ClusterConfigured, LogDurabilityDeclared};
-use daybook_schemas::{JobId, Seq, UtcMicros};
+use daybook_schemas::{JobId, NodeName, Seq, UtcMicros};
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::Accounts;
@@ -22,7 +22,7 @@ use crate::usual::{Frequency, UsualRequest};
 use crate::{ArrayState, Job, Node, Reservation, Run};
 
 /// Goes up whenever the reducer makes another state of the same commits, or the snapshot's form changes.
-pub const REDUCER_VERSION: u32 = 8;
+pub const REDUCER_VERSION: u32 = 9;
 
 /// The longest line of a snapshot that is read, in bytes.
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -81,6 +81,7 @@ struct Scalars {
     jobs_seq: Seq,
     plan_seq: Seq,
     expected_starts: Vec<(JobId, UtcMicros)>,
+    planned_nodes: Vec<(JobId, Arc<[NodeName]>)>,
     last_cycle: Option<UtcMicros>,
     void_allocations: u64,
     durability: Option<Arc<LogDurabilityDeclared>>,
@@ -142,6 +143,7 @@ pub fn write_snapshot(cluster: &Cluster, to: impl Write) -> Result<String, Snaps
         jobs_seq: cluster.jobs_seq,
         plan_seq: cluster.plan_seq,
         expected_starts: cluster.expected_starts.iter().map(|(job, start)| (*job, *start)).collect(),
+        planned_nodes: cluster.planned_nodes.iter().map(|(job, nodes)| (*job, nodes.clone())).collect(),
         last_cycle: cluster.last_cycle,
         void_allocations: cluster.void_allocations,
         durability: cluster.durability.clone(),
@@ -223,18 +225,16 @@ pub fn read_snapshot(mut from: impl BufRead) -> Result<Cluster, SnapshotError> {
 fn restore(cluster: &mut Cluster, line: Line) {
     match line {
         Line::Cluster(scalars) => {
-            cluster.partitions = scalars
-                .configured
-                .iter()
-                .flat_map(|configured| &configured.partitions)
-                .map(|partition| (Arc::from(partition.name.as_str()), Arc::new(partition.clone())))
-                .collect();
+            if let Some(configured) = &scalars.configured {
+                cluster.name_partitions(&configured.partitions);
+            }
             cluster.time = scalars.time;
             cluster.configured = scalars.configured;
             cluster.next_job_id = scalars.next_job_id;
             cluster.jobs_seq = scalars.jobs_seq;
             cluster.plan_seq = scalars.plan_seq;
             cluster.expected_starts = scalars.expected_starts.into_iter().collect();
+            cluster.planned_nodes = scalars.planned_nodes.into_iter().collect();
             cluster.last_cycle = scalars.last_cycle;
             cluster.void_allocations = scalars.void_allocations;
             cluster.durability = scalars.durability;
@@ -273,6 +273,9 @@ fn restore_job(cluster: &mut Cluster, job: Arc<Job>) {
     let mut job = Arc::unwrap_or_clone(job);
     job.request = cluster.shared_request(&job.request);
     job.partition = cluster.shared_partition(&job.partition);
+    if let Some(partitions) = &mut job.partitions {
+        *partitions = partitions.iter().map(|name| cluster.shared_partition(name)).collect();
+    }
     if !cluster.requests.contains_key(&job.request) {
         cluster.count_request(&job);
     }
@@ -295,6 +298,7 @@ impl Cluster {
         self.singletons.clear();
         self.hopeless.clear();
         self.reservation_jobs.clear();
+        self.deadlines.clear();
         self.blocked.clear();
         self.requests.clear();
         self.derive_licenses();

@@ -123,7 +123,9 @@ impl Cluster {
     /// A submission came, an array's as often as it has tasks.
     pub(crate) fn note_usual_request(&mut self, data: &JobSubmitted) {
         let (Some(configured), request) = (&self.configured, &data.spec.request) else { return };
-        let Some(partition) = self.partitions.get(data.spec.partition.as_str()) else { return };
+        // Of several partitions the first: what a request means differs by their defaults only.
+        let first = data.spec.partition.split(',').next().unwrap_or_default();
+        let Some(partition) = self.partitions.get(first) else { return };
         if request.gpus.is_empty() {
             return;
         }

@@ -231,8 +231,11 @@ async fn nodes(State(queue): State<Queue>) -> Answer<Vec<NodeView>> {
     let cluster = queue.current().await?;
     let mut nodes: Vec<_> = cluster.nodes().values().collect();
     nodes.sort_by_key(|node| node.order);
+    let planned = cluster.planned_nodes();
     let now = queue.clock.now().max(cluster.time());
-    Ok(Json(nodes.into_iter().map(|node| node_view(&cluster, node, now)).collect()))
+    let view =
+        |node: &daybook_model::Node| node_view(&cluster, node, planned.contains(&node.definition.name), now);
+    Ok(Json(nodes.into_iter().map(|node| view(node)).collect()))
 }
 
 async fn partitions(State(queue): State<Queue>) -> Answer<Vec<PartitionView>> {

@@ -71,6 +71,8 @@ fn current_spec(job: &Job) -> daybook_schemas::job::JobSpec {
     spec.nice = job.nice;
     spec.requeue = job.requeue;
     spec.begin = job.begin;
+    spec.time_min = job.time_min;
+    spec.deadline = job.deadline;
     spec
 }
 
@@ -137,8 +139,8 @@ pub(crate) fn expand(job: &Job, nodes: &[RunNode], pattern: Option<&str>) -> Opt
 /// Why a node is down whose agent is not heard.
 const NOT_RESPONDING: &str = "Not responding";
 
-/// A node as it is at `now`.
-pub fn node_view(cluster: &Cluster, node: &Node, now: UtcMicros) -> NodeView {
+/// A node as it is at `now`. `is_planned`: something of it is kept for a job ([`Cluster::planned_nodes`]).
+pub fn node_view(cluster: &Cluster, node: &Node, is_planned: bool, now: UtcMicros) -> NodeView {
     let registration = node.registration.as_deref();
     let name = &node.definition.name;
     // Slurm's controller gives this reason itself, where nobody has given another.
@@ -151,6 +153,11 @@ pub fn node_view(cluster: &Cluster, node: &Node, now: UtcMicros) -> NodeView {
         definition: (*node.definition).clone(),
         state: node.base_state(cluster.is_completing(node)),
         drain: node.drain,
+        fail: node.fail,
+        planned: is_planned,
+        active_features: node.active_features.as_deref().map(<[String]>::to_vec),
+        comment: node.comment.as_deref().unwrap_or_default().to_string(),
+        extra: node.extra.as_deref().unwrap_or_default().to_string(),
         not_responding: node.registration.is_none() || node.silence.is_some(),
         reason: match &node.reason {
             Some(reason) => reason.text.clone(),

@@ -279,6 +279,7 @@ pub fn describe_event(event: &daybook_schemas::Event) -> String {
         },
         Body::JobCancelRequested(data) => format!("cancel {}", data.target.job),
         Body::JobHeld(data) => format!("hold {}", data.target.job),
+        Body::JobParted(data) => format!("part {} of {}", data.tasks, data.array),
         Body::JobReleased(data) => format!("release {}", data.target.job),
         Body::JobRequeued(data) => format!("requeue {}", data.job),
         Body::JobUpdated(data) => format!("update {}", data.job),

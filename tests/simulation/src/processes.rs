@@ -14,6 +14,8 @@ use daybook_log::clock::Clock;
 use daybook_log::follow::Live;
 use daybook_model::{Cluster, read_snapshot, write_snapshot};
 use daybook_planner::Planner;
+use daybook_schemas::api::{ApiError, ErrorCode};
+use daybook_schemas::events::ClusterConfigured;
 use daybook_schemas::node::NodeDefinition;
 use daybook_schemas::orders::DesiredSet;
 use daybook_schemas::{NodeName, Seq, Stream};
@@ -159,8 +161,19 @@ pub fn start_gateway(
     let log = Port::direct(&port, network);
     let authority = Authority { daemon_uid: 0 };
     let intake = Intake::start(log.clone(), live.clone(), clock.clone(), authority);
-    let router = daybook_gateway::router(Gateway { intake, live: live.clone(), log, authority });
+    let router = daybook_gateway::router(Gateway {
+        intake,
+        live: live.clone(),
+        log,
+        authority,
+        read_configuration: Arc::new(no_files),
+    });
     GatewayProcess { port, router, live }
+}
+
+/// A simulated cluster has no files that could be read again.
+fn no_files() -> Result<ClusterConfigured, ApiError> {
+    Err(ApiError::new(ErrorCode::NotSupported, "There are no configuration files"))
 }
 
 /// Starts a planner that folds on from `initial`.

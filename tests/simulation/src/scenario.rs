@@ -156,7 +156,8 @@ pub fn release(request_id: String, job: JobId) -> Asked {
 /// An administrator brings a node back.
 pub fn resume(request_id: String, node: &NodeName) -> Asked {
     let state = Some(NodeUpdateState::Resume);
-    let request = NodeUpdateRequest { request_id, nodes: vec![node.clone()], state, reason: None };
+    let request =
+        NodeUpdateRequest { request_id, nodes: vec![node.clone()], state, ..NodeUpdateRequest::default() };
     json("/v1/nodes/update", 0, &request, format!("resume {node}"))
 }
 
@@ -177,7 +178,7 @@ fn update(request_id: String, cluster: &Cluster, now: UtcMicros, choice: &mut Ch
         dependencies: choice.chance(20).then(Dependencies::default),
         ..JobUpdated::default()
     };
-    json("/v1/jobs/update", 0, &JobUpdateRequest { request_id, change }, format!("update {job}"))
+    json("/v1/jobs/update", 0, &JobUpdateRequest { request_id, change, tasks: None }, format!("update {job}"))
 }
 
 fn node_update(request_id: String, cluster: &Cluster, choice: &mut Choice) -> Asked {
@@ -190,8 +191,13 @@ fn node_update(request_id: String, cluster: &Cluster, choice: &mut Choice) -> As
         (15, NodeUpdateState::Down),
     ]);
     let words = format!("set {node} {state:?}");
-    let request =
-        NodeUpdateRequest { request_id, nodes: vec![node], state, reason: Some("simulated".to_string()) };
+    let request = NodeUpdateRequest {
+        request_id,
+        nodes: vec![node],
+        state,
+        reason: Some("simulated".to_string()),
+        ..NodeUpdateRequest::default()
+    };
     json("/v1/nodes/update", 0, &request, words)
 }
 
@@ -220,6 +226,9 @@ pub fn submission(request_id: String, cluster: &Cluster, now: UtcMicros, choice:
         begin: choice.chance(10).then(|| now.plus_seconds(i64::from(choice.between(0, 200)))),
         dependencies: choice.chance(25).then(|| dependencies(cluster, choice)),
         kill_on_invalid_dependency: choice.chance(50),
+        keep_on_invalid_dependency: false,
+        time_min: None,
+        deadline: None,
         hold: choice.chance(8),
         nice: choice.between(0, 20) as i32,
         requeue: choice.chance(30).then(|| choice.chance(50)),

@@ -1,13 +1,13 @@
 use daybook_schemas::events::{
     ClusterConfigured, ConfigurationSource, LogDurabilityDeclared, LogSync, LogVersionBarrier, NodeLeaseLost,
-    NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated,
+    NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated, PartitionDeleted, PartitionUpdated,
 };
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::{MemoryRequest, TimeLimit};
 use daybook_schemas::license::License;
 use daybook_schemas::node::{
     ClusterParameters, GpuDevice, InitialNodeState, NodeDefinition, NodeUpdateState, PartitionDefinition,
-    PartitionState,
+    PartitionState, ReturnToService,
 };
 use daybook_schemas::priority::{PriorityFlag, PriorityParameters, UsageResetPeriod};
 use daybook_schemas::topology::{BlockDefinition, BlockTopology, SwitchDefinition, Topology};
@@ -42,6 +42,12 @@ fn full_configuration() -> ClusterConfigured {
             default_memory: Some(MemoryRequest::PerCpu(Mebibytes(500))),
             switch_wait_max: Seconds(60),
             priority: Some(full_priority()),
+            return_to_service: ReturnToService::UnlessRebooted,
+            kill_invalid_dependency: true,
+            enable_user_top: true,
+            enforce_partition_limits: true,
+            one_partition_suffices: true,
+            max_memory_per_node: Some(Mebibytes(128_000)),
             ..plain_parameters()
         },
         administrators: vec![64030],
@@ -64,6 +70,8 @@ fn plain_parameters() -> ClusterParameters {
         default_memory: None,
         memory_is_consumed: true,
         enforce_partition_limits: false,
+        one_partition_suffices: false,
+        max_memory_per_node: None,
         job_requeue: true,
         node_timeout: Seconds(300),
         over_time_limit_minutes: 0,
@@ -71,6 +79,9 @@ fn plain_parameters() -> ClusterParameters {
         planner_jobs_max: 1000,
         switch_wait_max: Seconds(300),
         strict_order: true,
+        return_to_service: ReturnToService::Always,
+        kill_invalid_dependency: false,
+        enable_user_top: false,
         backfill_by_expected_time: true,
         priority: None,
     }
@@ -182,7 +193,25 @@ fn full_partition() -> PartitionDefinition {
         hidden: true,
         exclusive: true,
         default_memory: Some(MemoryRequest::PerGpu(Mebibytes(8_000))),
+        allow_qos: Some(vec!["high".to_string()]),
+        deny_qos: vec!["low".to_string()],
+        submit_hosts: Some(vec!["login1".to_string()]),
+        no_root_jobs: true,
+        default_cpus_per_gpu: Some(4),
+        max_memory_per_node: Some(Mebibytes(64_000)),
+        qos: Some("gpuqos".to_string()),
     }
+}
+
+pub fn partition_updated() -> (Subject, Body, Body) {
+    let full = PartitionUpdated { partition: full_partition() };
+    let minimal = PartitionUpdated { partition: plain_partition() };
+    (Subject::Jobs, full.into(), minimal.into())
+}
+
+pub fn partition_deleted() -> (Subject, Body, Body) {
+    let deleted = PartitionDeleted { name: "gpu".to_string() };
+    (Subject::Jobs, deleted.clone().into(), deleted.into())
 }
 
 fn plain_partition() -> PartitionDefinition {
@@ -205,6 +234,7 @@ fn plain_partition() -> PartitionDefinition {
         hidden: false,
         exclusive: false,
         default_memory: None,
+        ..PartitionDefinition::new("main", Vec::new())
     }
 }
 
@@ -273,7 +303,12 @@ pub fn node_updated() -> (Subject, Body, Body) {
         node: node.clone(),
         state: Some(NodeUpdateState::Down),
         reason: Some("fan \"2\" broken, grüße".to_string()),
+        weight: Some(7),
+        features: Some(vec!["intel".to_string(), "avx512".to_string()]),
+        active_features: Some(vec!["avx512".to_string()]),
+        comment: Some("hi there".to_string()),
+        extra: Some("rack=4".to_string()),
     };
-    let minimal = NodeUpdated { node, state: None, reason: None };
+    let minimal = NodeUpdated::new(node, None, None);
     (Subject::Admin, full.into(), minimal.into())
 }

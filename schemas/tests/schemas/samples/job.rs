@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
 use daybook_schemas::events::{
-    JobCancelRequested, JobFinished, JobHeld, JobReleased, JobRequeued, JobSubmitted, JobTarget, JobUpdated,
+    JobCancelRequested, JobFinished, JobHeld, JobParted, JobReleased, JobRequeued, JobSubmitted, JobTarget,
+    JobUpdated,
 };
 use daybook_schemas::job::{
     ArrayRequest, Dependencies, Dependency, DependencyKind, GpuRequest, GpuScope, JobSpec, JobState, JobUser,
@@ -68,9 +69,12 @@ fn full_spec() -> JobSpec {
         qos: some("high"),
         request: full_request().into(),
         time_limit: Some(TimeLimit::minutes(90)),
+        time_min: Some(TimeLimit::minutes(30)),
+        deadline: Some(instant(36_000)),
         begin: Some(instant(3_600)),
         dependencies: Some(full_dependencies()),
         kill_on_invalid_dependency: true,
+        keep_on_invalid_dependency: true,
         hold: true,
         nice: -10,
         requeue: true,
@@ -110,9 +114,12 @@ fn plain_spec() -> JobSpec {
         qos: None,
         request: ResourceRequest::default().into(),
         time_limit: None,
+        time_min: None,
+        deadline: None,
         begin: None,
         dependencies: None,
         kill_on_invalid_dependency: false,
+        keep_on_invalid_dependency: false,
         hold: false,
         nice: 0,
         requeue: false,
@@ -147,12 +154,15 @@ pub fn updated() -> (Subject, Body, Body) {
         time_limit: Some(TimeLimit::Unlimited),
         begin: Some(instant(7_200)),
         nice: Some(100),
-        priority: Some(5_000),
         site_factor: Some(-7),
         requeue: Some(false),
         dependencies: Some(full_dependencies()),
         request: Some(full_request()),
         reservation: Some("course".to_string()),
+        qos: Some("high".to_string()),
+        priority: Some(99_999),
+        time_min: Some(TimeLimit::minutes(5)),
+        deadline: Some(instant(72_000)),
         array_running_max: Some(0),
     };
     (Subject::Jobs, full.into(), JobUpdated { job: JobId(1), ..JobUpdated::default() }.into())
@@ -175,9 +185,15 @@ pub fn held() -> (Subject, Body, Body) {
 pub fn released() -> (Subject, Body, Body) {
     (
         Subject::Jobs,
-        JobReleased { target: full_target() }.into(),
-        JobReleased { target: plain_target() }.into(),
+        JobReleased { target: full_target(), as_owner: true }.into(),
+        JobReleased { target: plain_target(), as_owner: false }.into(),
     )
+}
+
+pub fn parted() -> (Subject, Body, Body) {
+    let tasks = |text: &str| text.parse().expect("a set of numbers");
+    let full = JobParted { array: JobId(123), tasks: tasks("1-5,7") };
+    (Subject::Jobs, full.into(), JobParted { array: JobId(1), tasks: tasks("0") }.into())
 }
 
 pub fn cancel_requested() -> (Subject, Body, Body) {

@@ -161,7 +161,10 @@ impl Bench {
         self.next_job += 1;
         let environment = format!("PATH=/usr/bin:/bin\0{environment}");
         let blobs = vec![Arc::from(script.as_bytes()), Arc::from(environment.as_bytes())];
-        let body = JobReleased { target: JobTarget { job: daybook_schemas::JobId(job), tasks: None } };
+        let body = JobReleased {
+            target: JobTarget { job: daybook_schemas::JobId(job), tasks: None },
+            as_owner: false,
+        };
         let allocated = self.append(&format!("job/{job}"), body.into(), blobs).await;
         let own = nix::unistd::User::from_uid(nix::unistd::geteuid()).unwrap().unwrap();
         let order = json!({

@@ -7,6 +7,7 @@ pub(crate) mod node_state;
 pub(crate) mod nodes;
 pub(crate) mod parameter_keys;
 pub(crate) mod parameters;
+pub(crate) mod partition;
 pub(crate) mod partitions;
 mod priority;
 pub(crate) mod topology;

@@ -4,9 +4,10 @@ use daybook_schemas::Seconds;
 use daybook_schemas::grammar::license;
 use daybook_schemas::job::MemoryRequest;
 use daybook_schemas::license::License;
-use daybook_schemas::node::ClusterParameters;
+use daybook_schemas::node::{ClusterParameters, ReturnToService};
 
 use super::parameter_keys::SCHEDULER_OPTIONS;
+use super::partition::max_memory;
 use super::priority::priority;
 use super::{SLURM_CONF, SlurmConf};
 use crate::daybook_toml::BACKFILL_RESERVATIONS_MAX;
@@ -60,16 +61,27 @@ pub(crate) fn parameters(conf: &SlurmConf, machine: &dyn Machine, findings: &mut
         cluster.default_memory = (!is_all).then_some(memory);
     }
     if let Some(pair) = conf.parameter("EnforcePartLimits") {
-        const WORDS: &[(&str, bool)] = &[("NO", false), ("ALL", true), ("YES", true), ("ANY", true)];
-        if let Some(enforced) = values::choice(pair, WORDS, findings) {
+        const WORDS: &[(&str, (bool, bool))] =
+            &[("NO", (false, false)), ("ALL", (true, false)), ("YES", (true, false)), ("ANY", (true, true))];
+        if let Some((enforced, any)) = values::choice(pair, WORDS, findings) {
             cluster.enforce_partition_limits = enforced;
+            cluster.one_partition_suffices = any;
         }
+    }
+    if let Some(pair) = conf.parameter("MaxMemPerNode") {
+        cluster.max_memory_per_node = max_memory(pair, findings);
     }
     if let Some(pair) = conf.parameter("JobRequeue")
         && let Some(requeue) = values::number(pair, 0, 1, findings)
     {
         cluster.job_requeue = requeue == 1;
     }
+    let rule = conf.parameter("ReturnToService").and_then(|pair| values::number(pair, 0, 2, findings));
+    cluster.return_to_service = match rule {
+        Some(2) => ReturnToService::Always,
+        Some(1) => ReturnToService::UnlessRebooted,
+        _ => ReturnToService::Never,
+    };
     let whole_nodes = select_type(conf, findings);
     let coarse_cpus = select_type_parameters(conf, &mut cluster, findings);
     scheduler_type(conf, &mut cluster, findings);
@@ -273,7 +285,11 @@ fn scheduler_parameters(conf: &SlurmConf, cluster: &mut ClusterParameters, findi
         if !supported {
             continue;
         }
-        if name.eq_ignore_ascii_case("bf_job_part_count_reserve") {
+        if name.eq_ignore_ascii_case("kill_invalid_depend") {
+            cluster.kill_invalid_dependency = true;
+        } else if name.eq_ignore_ascii_case("enable_user_top") {
+            cluster.enable_user_top = true;
+        } else if name.eq_ignore_ascii_case("bf_job_part_count_reserve") {
             if let Some(jobs) = values::number32(&option, 1, BACKFILL_RESERVATIONS_MAX, findings) {
                 cluster.backfill_reservations = jobs;
             }

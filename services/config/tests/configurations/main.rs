@@ -2,6 +2,7 @@
 
 mod any;
 mod broken;
+mod changes;
 mod gpus;
 mod machine;
 mod reading;

@@ -115,6 +115,13 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
                 hidden: false,
                 exclusive: false,
                 default_memory: None,
+                allow_qos: None,
+                deny_qos: [],
+                submit_hosts: None,
+                no_root_jobs: false,
+                default_cpus_per_gpu: None,
+                max_memory_per_node: None,
+                qos: None,
             },
         ]
         ClusterParameters {
@@ -130,6 +137,8 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
             default_memory: None,
             memory_is_consumed: true,
             enforce_partition_limits: false,
+            one_partition_suffices: false,
+            max_memory_per_node: None,
             job_requeue: true,
             node_timeout: Seconds(
                 300,
@@ -141,6 +150,9 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
                 300,
             ),
             strict_order: false,
+            return_to_service: Always,
+            kill_invalid_dependency: false,
+            enable_user_top: false,
             backfill_by_expected_time: false,
             priority: None,
         }"#]]
@@ -369,6 +381,13 @@ fn keys_of_partitions_have_their_meaning() {
                     ),
                 ),
             ),
+            allow_qos: None,
+            deny_qos: [],
+            submit_hosts: None,
+            no_root_jobs: false,
+            default_cpus_per_gpu: None,
+            max_memory_per_node: None,
+            qos: None,
         }
     "#]]
     .assert_debug_eq(&partition);

@@ -91,7 +91,7 @@ impl Cancel {
 }
 
 /// How a record is named alone: an array's waiting tasks by their indices, so that what runs is left out.
-fn own_selector(cluster: &Cluster, job: daybook_schemas::JobId) -> JobSelector {
+pub(super) fn own_selector(cluster: &Cluster, job: daybook_schemas::JobId) -> JobSelector {
     let record = cluster.jobs().get(&job);
     match record.and_then(|record| record.tasks_waiting.clone()) {
         Some(tasks) => JobSelector { job, tasks: Some(tasks) },

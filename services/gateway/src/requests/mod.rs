@@ -3,13 +3,21 @@
 mod cancel;
 mod job_action;
 mod node_update;
+mod partition_change;
+mod partitions;
+mod parts;
+mod reconfiguration;
 mod reservation;
 mod submission;
+mod time_limits;
+mod top;
 mod update;
 
 pub(crate) use cancel::{Cancel, check_restricted};
 pub(crate) use job_action::{Action, ActionKind};
 pub(crate) use node_update::NodeUpdate;
+pub(crate) use partition_change::{CreatePartition, DeletePartition, UpdatePartition};
+pub(crate) use reconfiguration::{Reconfigure, may_reconfigure};
 pub(crate) use reservation::ReservationChange;
 pub(crate) use submission::{Submission, check_payload};
 pub(crate) use update::Update;
@@ -29,6 +37,10 @@ pub(crate) enum Request {
     Action(Action),
     Update(Box<Update>),
     NodeUpdate(NodeUpdate),
+    CreatePartition(CreatePartition),
+    UpdatePartition(UpdatePartition),
+    DeletePartition(DeletePartition),
+    Reconfigure(Box<Reconfigure>),
     Reservation(Box<ReservationChange>),
 }
 
@@ -60,18 +72,29 @@ impl Request {
         now: UtcMicros,
     ) -> Decision {
         match self {
-            Request::Submission(request) => request.decide(cluster, next_id, now),
+            Request::Submission(request) => request.decide(cluster, authority, peer, (next_id, now)),
             Request::Cancel(request) => request.decide(cluster, authority, peer),
             Request::Action(request) => Ok(request.decide(cluster, authority, peer)),
             Request::Update(request) => request.decide(cluster, authority, peer, now),
             Request::NodeUpdate(request) => request.decide(cluster, authority, peer),
             Request::Reservation(request) => request.decide(cluster, authority, peer, now),
+            Request::CreatePartition(request) => request.decide(cluster, authority, peer),
+            Request::UpdatePartition(request) => request.decide(cluster, authority, peer),
+            Request::DeletePartition(request) => request.decide(cluster, authority, peer),
+            Request::Reconfigure(request) => request.decide(cluster, authority, peer),
         }
     }
 
-    /// Whether it is decided after all others are in the state: what it allows may depend on them.
+    /// Whether it changes what other requests are decided by: nothing else is decided by the same snapshot.
     pub(crate) fn is_alone(&self) -> bool {
-        matches!(self, Request::Reservation(_))
+        use Request::{CreatePartition, DeletePartition, Reconfigure, UpdatePartition};
+        match self {
+            Request::Update(request) => request.is_alone(),
+            CreatePartition(_) | UpdatePartition(_) | DeletePartition(_) | Reconfigure(_) => true,
+            // What it allows may depend on what is in the state.
+            Request::Reservation(_) => true,
+            _ => false,
+        }
     }
 
     /// The targets that the request names, as done: what a repeated request is answered with.
@@ -105,8 +128,10 @@ fn selected(cluster: &Cluster, selector: &JobSelector) -> Result<Vec<Arc<Job>>, 
     {
         found.push(record.clone());
     }
-    let started = array.started.intersection(&meant);
-    let tasks = started.iter().filter_map(|task| array.task_job_id(task));
-    found.extend(tasks.filter_map(|id| cluster.jobs().get(&id).cloned()));
+    // Started ones, and those that left the array's record before.
+    let waiting = cluster.jobs().get(&selector.job).and_then(|record| record.tasks_waiting.as_ref());
+    let apart = waiting.map_or(meant.clone(), |waiting| meant.difference(waiting));
+    let apart = apart.iter().filter_map(|task| cluster.jobs().get(&array.task_job_id(task)?).cloned());
+    found.extend(apart.filter(|record| record.tasks_waiting.is_none()));
     if found.is_empty() && meant.is_empty() { Err(invalid_job()) } else { Ok(found) }
 }

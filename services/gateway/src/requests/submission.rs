@@ -1,19 +1,26 @@
 use daybook_model::Cluster;
-use daybook_model::fit::{Impossible, check_names, could_ever_start};
-use daybook_schemas::api::{ApiError, ENVIRONMENT_BYTES_MAX, ErrorCode, JobSubmission, SCRIPT_BYTES_MAX};
+use daybook_schemas::api::{
+    ApiError, ENVIRONMENT_BYTES_MAX, ErrorCode, JobSubmission, Peer, SCRIPT_BYTES_MAX,
+};
 use daybook_schemas::events::JobSubmitted;
 use daybook_schemas::grammar::license;
-use daybook_schemas::job::{Dependency, JobSpec, JobUser, ResourceRequest, TimeLimit};
-use daybook_schemas::node::PartitionState;
+use daybook_schemas::job::{Dependency, JobSpec, JobUser, ResourceRequest};
 use daybook_schemas::{BlobHash, JobId, UtcMicros};
 
+use super::partitions::{
+    Accepting, Asked, Submitter, accepting, check_access, check_fits, check_limits, check_names, joined,
+};
 use super::reservation::check_named;
+use super::time_limits::{check_deadline, check_time_min, limits_in, shortest};
 use super::{Decided, Decision};
+use crate::authority::Authority;
 
 /// The longest job name, path or other text of a job, in bytes.
 const TEXT_BYTES_MAX: usize = 4096;
 /// The most arguments behind a script's name.
 const ARGUMENTS_MAX: usize = 4096;
+/// The QOS of jobs that name none.
+const DEFAULT_QOS: &str = "normal";
 /// The most conditions of a dependency.
 const CONDITIONS_MAX: usize = 1024;
 
@@ -27,27 +34,46 @@ pub(crate) struct Submission {
 }
 
 impl Submission {
-    pub(super) fn decide(&self, cluster: &Cluster, next_id: JobId, now: UtcMicros) -> Decision {
+    pub(super) fn decide(
+        &self,
+        cluster: &Cluster,
+        authority: &Authority,
+        peer: Peer,
+        (next_id, now): (JobId, UtcMicros),
+    ) -> Decision {
         let asked = &self.asked;
+        let is_administrator = authority.is_administrator(cluster, peer.uid);
+        if asked.nice < 0 && !is_administrator {
+            return Err(ApiError::new(ErrorCode::InvalidRequest, "Invalid --nice value"));
+        }
         let configured = cluster
             .configured()
             .ok_or_else(|| ApiError::new(ErrorCode::NotReady, "the cluster is not configured yet"))?;
         let parameters = &configured.parameters;
-        let partition = self.partition(cluster)?;
+        let partitions = self.partitions(cluster)?;
+        let submitter = Submitter { user: &self.user, is_administrator, host: &asked.submit_host };
+        partitions.iter().try_for_each(|partition| check_access(partition, &submitter))?;
         check_request(&asked.request)?;
         check_licenses(cluster, &asked.request)?;
         // As in Slurm a held job may ask for more than there is (that is looked at when it is released), but by known names.
         match asked.hold {
-            true => refused(check_names(cluster, &asked.request))?,
-            false => check_fits(cluster, &partition, &asked.request)?,
-        }
-        if parameters.enforce_partition_limits {
-            check_limits(cluster, &partition, asked)?;
+            true => check_names(cluster, &asked.request)?,
+            false => check_fits(cluster, &partitions, &asked.request)?,
         }
         if let Some(names) = &asked.reservation {
             let account = asked.account.as_deref().unwrap_or_default();
             check_named(cluster, names, self.user.uid, account, now.max(cluster.time()))?;
         }
+        let of_partition = Asked {
+            request: &asked.request,
+            time_limit: asked.time_limit,
+            account: asked.account.as_deref().unwrap_or_default(),
+            qos: asked.qos.as_deref().unwrap_or(DEFAULT_QOS),
+        };
+        check_limits(cluster, &partitions, &of_partition)?;
+        let limits = limits_in(cluster, &partitions, asked.time_limit);
+        check_time_min(asked.time_min, &limits)?;
+        check_deadline(asked.deadline, shortest(&limits, asked.time_min), now)?;
         let ids = array_ids(asked, parameters.max_array_size)?;
         check_dependencies(asked, next_id.0..next_id.0.saturating_add(ids))?;
         let waiting = cluster.jobs().len() - cluster.ended_count();
@@ -61,27 +87,20 @@ impl Submission {
         if next_id.0.checked_add(ids).is_none() {
             return Err(ApiError::new(ErrorCode::TooManyJobs, "no job ids are left"));
         }
-        let spec = self.spec(partition, parameters.job_requeue);
+        let spec = self.spec(joined(&partitions), parameters.job_requeue);
         let decided = Decided { job: Some(next_id), ..Decided::default() };
         Ok((decided, vec![JobSubmitted { job: next_id, ids, spec }.into()]))
     }
 
-    fn partition(&self, cluster: &Cluster) -> Result<String, ApiError> {
-        let name = match &self.asked.partition {
-            Some(name) => name.clone(),
-            None => {
-                let partitions = cluster.configured().map_or(&[][..], |configured| &configured.partitions);
-                let default = partitions.iter().find(|partition| partition.default);
-                default.map(|partition| partition.name.clone()).ok_or_else(|| {
-                    ApiError::new(
-                        ErrorCode::InvalidPartition,
-                        "No partition specified or system default partition",
-                    )
-                })?
-            }
-        };
-        check_partition(cluster, &name)?;
-        Ok(name)
+    fn partitions(&self, cluster: &Cluster) -> Result<Accepting, ApiError> {
+        if let Some(names) = &self.asked.partition {
+            return accepting(cluster, names);
+        }
+        let partitions = cluster.configured().map_or(&[][..], |configured| &configured.partitions);
+        let default = partitions.iter().find(|partition| partition.default).ok_or_else(|| {
+            ApiError::new(ErrorCode::InvalidPartition, "No partition specified or system default partition")
+        })?;
+        accepting(cluster, &default.name)
     }
 
     fn spec(&self, partition: String, requeue_by_default: bool) -> JobSpec {
@@ -97,6 +116,9 @@ impl Submission {
             begin: asked.begin,
             dependencies: asked.dependencies.filter(|dependencies| !dependencies.conditions.is_empty()),
             kill_on_invalid_dependency: asked.kill_on_invalid_dependency,
+            keep_on_invalid_dependency: asked.keep_on_invalid_dependency,
+            time_min: asked.time_min,
+            deadline: asked.deadline,
             hold: asked.hold,
             nice: asked.nice,
             requeue: asked.requeue.unwrap_or(requeue_by_default),
@@ -170,25 +192,6 @@ pub(crate) fn check_payload(asked: &JobSubmission) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// A partition that accepts jobs.
-pub(super) fn check_partition(cluster: &Cluster, name: &str) -> Result<(), ApiError> {
-    if name.contains(',') {
-        return Err(ApiError::new(ErrorCode::NotSupported, "Invalid partition name specified")
-            .detail(format!("several partitions ({name}) are not supported by daybook yet")));
-    }
-    let Some(partition) = cluster.partition(name) else {
-        return Err(ApiError::new(ErrorCode::InvalidPartition, "Invalid partition name specified")
-            .detail(format!("invalid partition specified: {name}")));
-    };
-    match partition.state {
-        PartitionState::Up | PartitionState::Down => Ok(()),
-        PartitionState::Drain | PartitionState::Inactive => Err(ApiError::new(
-            ErrorCode::InvalidPartition,
-            "Required partition not available (inactive or drain)",
-        )),
-    }
-}
-
 pub(super) fn check_request(request: &ResourceRequest) -> Result<(), ApiError> {
     let node_count = || Err(ApiError::new(ErrorCode::NodeCountInvalid, "Node count specification invalid"));
     if request.nodes_min == 0 || request.nodes_max.is_some_and(|most| most < request.nodes_min) {
@@ -218,50 +221,6 @@ pub(super) fn check_licenses(cluster: &Cluster, request: &ResourceRequest) -> Re
 
 fn unavailable_configuration() -> ApiError {
     ApiError::new(ErrorCode::UnavailableConfiguration, "Requested node configuration is not available")
-}
-
-/// What no node of the partition could ever give is refused.
-pub(super) fn check_fits(
-    cluster: &Cluster,
-    partition: &str,
-    request: &ResourceRequest,
-) -> Result<(), ApiError> {
-    refused(could_ever_start(cluster, partition, request))
-}
-
-fn refused(found: Result<(), Impossible>) -> Result<(), ApiError> {
-    found.map_err(|why| {
-        let code = match why {
-            Impossible::NoPartition(_) => ErrorCode::InvalidPartition,
-            Impossible::NoNode(_) => ErrorCode::InvalidNodeName,
-            Impossible::NodeCount => ErrorCode::NodeCountInvalid,
-            Impossible::NoFeature(_)
-            | Impossible::CpusPerNode
-            | Impossible::MemoryPerNode
-            | Impossible::NodeConfiguration => ErrorCode::UnavailableConfiguration,
-        };
-        let error = ApiError::new(code, why.to_string());
-        match why.detail() {
-            Some(detail) => error.detail(detail),
-            None => error,
-        }
-    })
-}
-
-/// `EnforcePartLimits`: what breaks the partition's limits is refused and does not wait for better times.
-fn check_limits(cluster: &Cluster, partition: &str, asked: &JobSubmission) -> Result<(), ApiError> {
-    let Some(partition) = cluster.partition(partition) else { return Ok(()) };
-    if asked.time_limit.is_some_and(|limit: TimeLimit| limit > partition.max_time) {
-        return Err(ApiError::new(
-            ErrorCode::InvalidTimeLimit,
-            "Requested time limit is invalid (missing or exceeds some limit)",
-        ));
-    }
-    let most = partition.max_nodes.unwrap_or(u32::MAX);
-    if asked.request.nodes_min > most {
-        return Err(ApiError::new(ErrorCode::NodeCountInvalid, "Node count specification invalid"));
-    }
-    Ok(())
 }
 
 /// `own`: the ids that the job gets. One that waits for itself would wait for ever.

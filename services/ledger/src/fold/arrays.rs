@@ -1,7 +1,7 @@
 //! Arrays: one record until tasks start, and then one for each that has.
 
 use daybook_schemas::JobId;
-use daybook_schemas::events::{ArrayTaskId, JobTarget};
+use daybook_schemas::events::{ArrayTaskId, JobParted, JobTarget};
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::{ArrayRequest, JobState};
 
@@ -110,6 +110,11 @@ pub(super) fn split(
     task: ArrayTaskId,
 ) -> Result<bool, LedgerError> {
     let Some(array) = request(posting, task.array_job)? else { return Ok(false) };
+    let waits_alone =
+        |job: &&JobRow| job.phase == Phase::Pending && job.task == Some(task) && job.starts == 0;
+    if posting.get::<JobRow>(&id)?.as_ref().is_some_and(waits_alone) {
+        return Ok(true);
+    }
     let Some((key, mut remaining)) = waiting(posting, task.array_job)? else { return Ok(false) };
     if task_job_id(&array, task.array_job, task.task) != Some(id) || !remaining.remove(task.task) {
         return Ok(false);
@@ -133,13 +138,26 @@ pub(super) fn split(
     posting.put(&id, JobRow { task: Some(task), attempt: 0, cancelled_by: None, ..job })?;
     let own = RecordRow { task: Some(task), tasks_waiting: None, tasks_cancelled: None, ..record };
     posting.put(&RecordKey { job: id, attempt: 0 }, own)?;
+    keep_waiting(posting, place, &array, task.array_job, key, remaining)?;
+    Ok(true)
+}
+
+/// Sets which tasks still wait in an array's record.
+fn keep_waiting(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    array: &ArrayRequest,
+    id: JobId,
+    key: RecordKey,
+    remaining: IndexSet,
+) -> Result<(), LedgerError> {
     if !remaining.is_empty() {
         posting.edit(&key, |record: &mut RecordRow| record.tasks_waiting = Some(remaining))?;
-        return Ok(true);
+        return Ok(());
     }
     // The last task was cancelled before: the array's record is its.
-    let last = array.tasks.last().map(|last| ArrayTaskId { array_job: task.array_job, task: last });
-    let uid = posting.edit(&task.array_job, |job: &mut JobRow| {
+    let last = array.tasks.last().map(|last| ArrayTaskId { array_job: id, task: last });
+    let uid = posting.edit(&id, |job: &mut JobRow| {
         job.task = last;
         job.cancelled_by
     })?;
@@ -148,6 +166,36 @@ pub(super) fn split(
         record.task = last;
         record.cancelled_by = uid.flatten();
     })?;
-    job::end_waiting(posting, place, task.array_job, JobState::Cancelled, None)?;
-    Ok(true)
+    job::end_waiting(posting, place, id, JobState::Cancelled, None)
+}
+
+/// Makes jobs and records of tasks that wait by themselves from now on.
+pub(super) fn parted(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    data: &JobParted,
+) -> Result<(), LedgerError> {
+    let Some(array) = request(posting, data.array)? else { return Ok(()) };
+    let Some((key, waiting)) = waiting(posting, data.array)? else { return Ok(()) };
+    let mut tasks = data.tasks.intersection(&waiting);
+    if let Some(last) = array.tasks.last() {
+        tasks.remove(last);
+    }
+    if tasks.is_empty() {
+        return Ok(());
+    }
+    let (Some(job), Some(record)) =
+        (posting.get::<JobRow>(&data.array)?.cloned(), posting.get::<RecordRow>(&key)?.cloned())
+    else {
+        return Ok(());
+    };
+    for task in tasks.iter() {
+        let Some(id) = task_job_id(&array, data.array, task) else { continue };
+        let task = Some(ArrayTaskId { array_job: data.array, task });
+        posting.put(&id, JobRow { task, attempt: 0, cancelled_by: None, ..job.clone() })?;
+        let mut own = RecordRow { task, tasks_waiting: None, tasks_cancelled: None, ..record.clone() };
+        own.rests_on(place.seq);
+        posting.put(&RecordKey { job: id, attempt: 0 }, own)?;
+    }
+    keep_waiting(posting, place, &array, data.array, key, waiting.difference(&tasks))
 }

@@ -104,11 +104,13 @@ pub(super) fn updated(
 }
 
 pub(super) fn held(posting: &mut Posting<'_>, place: Place<'_>, data: &JobHeld) -> Result<(), LedgerError> {
-    let hold = if data.by_administrator { Hold::Admin } else { Hold::User };
+    let asked = if data.by_administrator { Hold::Admin } else { Hold::User };
     for (id, _) in arrays::meant(posting, &data.target)? {
         let Some(job) = posting.get::<JobRow>(&id)?.filter(|job| job.phase != Phase::Ended).cloned() else {
             continue;
         };
+        // A user's hold leaves an administrator's as it is.
+        let hold = job.hold.filter(|hold| *hold == Hold::Admin).unwrap_or(asked);
         posting.edit(&id, |job: &mut JobRow| job.hold = Some(hold))?;
         posting.edit(&RecordKey { job: id, attempt: job.attempt }, |record: &mut RecordRow| {
             if job.phase == Phase::Pending {
@@ -128,6 +130,9 @@ pub(super) fn released(
 ) -> Result<(), LedgerError> {
     for (id, _) in arrays::meant(posting, &data.target)? {
         let Some(job) = posting.get::<JobRow>(&id)?.cloned() else { continue };
+        if data.as_owner && job.hold == Some(Hold::Admin) {
+            continue;
+        }
         posting.edit(&id, |job: &mut JobRow| job.hold = None)?;
         if job.phase != Phase::Pending {
             continue;
@@ -205,7 +210,7 @@ pub(super) fn end_waiting(
         record.held = false;
         // What its holder took with it says nothing about why it ended.
         let kept = match record.obstacle {
-            Reason::JobHeldUser | Reason::JobHeldAdmin => Reason::None,
+            Reason::JobHeldUser | Reason::JobHeldAdmin | Reason::RequeuedHeld => Reason::None,
             obstacle => obstacle,
         };
         record.reason = reason.unwrap_or(kept);
@@ -274,7 +279,7 @@ pub(super) fn put_back(
         job.cancelled_by = None;
         job.ended = None;
         if hold {
-            job.hold = Some(Hold::Admin);
+            job.hold = job.hold.or(Some(Hold::User));
         }
         job.clone()
     })?
@@ -292,7 +297,10 @@ pub(super) fn put_back(
     record.held = job.hold.is_some();
     record.waits_for(Reason::BeginTime);
     if job.hold.is_some() {
-        record.reason = first_reason(&job, place.now);
+        record.reason = match hold && job.hold == Some(Hold::User) {
+            true => Reason::RequeuedHeld,
+            false => first_reason(&job, place.now),
+        };
     }
     posting.put(&RecordKey { job: id, attempt: job.attempt }, record)
 }

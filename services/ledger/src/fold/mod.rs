@@ -19,7 +19,7 @@ use daybook_schemas::{Commit, Event, Seq, UtcMicros};
 use crate::error::LedgerError;
 use crate::posting::Posting;
 use crate::rows::{JobRow, Phase, RecordKey, RecordRow};
-use crate::store::Cursor;
+use crate::store::{Cursor, PartitionRow};
 
 /// Where and when an event stands.
 #[derive(Clone, Copy)]
@@ -59,9 +59,19 @@ fn post_event(posting: &mut Posting<'_>, place: Place<'_>) -> Result<(), LedgerE
         Body::NodeLeaseLost(data) => node::lease_lost(posting, place, data),
         Body::NodeLeaseRegained(data) => node::lease_regained(posting, place, &data.node),
         Body::NodeTimedOut(data) => node::timed_out(posting, place, data),
+        Body::PartitionUpdated(data) => {
+            let partition = &data.partition;
+            posting.cluster.partitions.insert(partition.name.clone(), PartitionRow::of(partition));
+            Ok(())
+        }
+        Body::PartitionDeleted(data) => {
+            posting.cluster.partitions.remove(&data.name);
+            Ok(())
+        }
         Body::NodeUpdated(data) => node::updated(posting, place, data),
         Body::JobSubmitted(data) => job::submitted(posting, place, data),
         Body::JobUpdated(data) => job::updated(posting, place, data),
+        Body::JobParted(data) => arrays::parted(posting, place, data),
         Body::JobHeld(data) => job::held(posting, place, data),
         Body::JobReleased(data) => job::released(posting, place, data),
         Body::JobCancelRequested(data) => job::cancel_requested(posting, place, data),
@@ -121,6 +131,7 @@ fn planner_cycle(
                     | Reason::DependencyNeverSatisfied
                     | Reason::JobHeldUser
                     | Reason::JobHeldAdmin
+                    | Reason::RequeuedHeld
             );
         if conditions_hold {
             posting.edit(&change.job, |job: &mut JobRow| job.depends = false)?;

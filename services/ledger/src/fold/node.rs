@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use daybook_schemas::api::CapacityClass;
 use daybook_schemas::events::{ClusterConfigured, NodeLeaseLost, NodeRegistered, NodeTimedOut, NodeUpdated};
-use daybook_schemas::node::{GpuDevice, NodeDefinition, NodeUpdateState};
+use daybook_schemas::node::{GpuDevice, NodeDefinition, NodeUpdateState, ReturnToService};
 use daybook_schemas::{GpuUuid, Mebibytes, NodeName, RunId};
 
 use super::{Place, physical, run};
@@ -73,6 +73,9 @@ fn define(
         registered_gpus: None,
         drain: is(NodeUpdateState::Drain),
         down: is(NodeUpdateState::Down),
+        fail: is(NodeUpdateState::Fail),
+        boot: String::new(),
+        timed_out: false,
         silent: false,
         leaving: false,
         shares: BTreeMap::new(),
@@ -100,14 +103,24 @@ pub(super) fn registered(
 ) -> Result<(), LedgerError> {
     let at = place.now.seconds();
     let Some(mut node) = posting.take::<NodeRow>(&data.node)? else { return Ok(()) };
+    let rule = posting.cluster.return_to_service;
+    let rebooted = node.registered_gpus.is_some() && !node.boot.is_empty() && node.boot != data.boot_id;
+    node.down |= rebooted && rule != ReturnToService::Always;
+    node.boot.clone_from(&data.boot_id);
     node.registered_gpus = Some(by_uuid(&data.gpus));
-    node.silent = false;
+    come_back(&mut node, rule);
     if !node.leaving {
         physical::renumber(posting, place.seq, &data.node, &mut node, at)?;
     }
     physical::settle(posting, place.seq, &data.node, node, at)?;
     posting.cluster.registered_since = posting.cluster.registered_since.or(Some(at));
     note(posting, place, &data.node, NodeAct::Registered, None)
+}
+
+/// The node is heard again. Whether it is down from now on is `ReturnToService`'s rule.
+fn come_back(node: &mut NodeRow, rule: ReturnToService) -> bool {
+    node.down |= std::mem::take(&mut node.timed_out) && rule == ReturnToService::Never;
+    std::mem::take(&mut node.silent)
 }
 
 pub(super) fn updated(
@@ -120,7 +133,8 @@ pub(super) fn updated(
             Some(NodeUpdateState::Drain) => node.drain = true,
             Some(NodeUpdateState::Undrain) => node.drain = false,
             Some(NodeUpdateState::Down) => node.down = true,
-            Some(NodeUpdateState::Resume) => (node.drain, node.down) = (false, false),
+            Some(NodeUpdateState::Fail) => node.fail = true,
+            Some(NodeUpdateState::Resume) => (node.drain, node.down, node.fail) = (false, false, false),
             None => {}
         }
         physical::settle(posting, place.seq, &data.node, node, place.now.seconds())?;
@@ -149,7 +163,7 @@ pub(super) fn lease_regained(
     name: &NodeName,
 ) -> Result<(), LedgerError> {
     let Some(mut node) = posting.take::<NodeRow>(name)? else { return Ok(()) };
-    let was_silent = std::mem::take(&mut node.silent);
+    let was_silent = come_back(&mut node, posting.cluster.return_to_service);
     physical::settle(posting, place.seq, name, node, place.now.seconds())?;
     if was_silent { note(posting, place, name, NodeAct::LeaseRegained, None) } else { Ok(()) }
 }
@@ -162,6 +176,7 @@ pub(super) fn timed_out(
 ) -> Result<(), LedgerError> {
     let Some(node) = posting.get::<NodeRow>(&data.node)?.filter(|node| node.silent) else { return Ok(()) };
     let runs: Vec<RunId> = node.booked_shares().map(|(run, _)| *run).collect();
+    posting.edit(&data.node, |node: &mut NodeRow| node.timed_out = true)?;
     for id in runs {
         run::give_up(posting, place, id, data)?;
     }

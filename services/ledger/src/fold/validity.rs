@@ -15,7 +15,9 @@ pub(super) fn void(posting: &mut Posting<'_>, data: &RunAllocated) -> Result<Opt
     if data.nodes.is_empty() {
         return Ok(Some("it names no node".to_string()));
     }
-    let job = match data.array {
+    let waits_alone = |job: &&JobRow| job.task.is_some() && job.task == data.array && job.starts == 0;
+    let is_apart = posting.get::<JobRow>(&data.run.job)?.as_ref().is_some_and(waits_alone);
+    let job = match data.array.filter(|_| !is_apart) {
         Some(task) => task_waits(posting, data, task)?,
         None => job_waits(posting, data)?,
     };

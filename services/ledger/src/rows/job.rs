@@ -39,7 +39,9 @@ impl SubmissionRow {
     /// As submitted, with the defaults of the configuration of that time.
     pub(crate) fn new(seq: Seq, at: UtcMicros, data: &JobSubmitted, cluster: &ClusterRow) -> SubmissionRow {
         let spec = &data.spec;
-        let partition = cluster.partitions.get(&spec.partition);
+        // Of several the first: a run that starts says which it is, and its limit.
+        let first = spec.partition.split(',').next().unwrap_or_default();
+        let partition = cluster.partitions.get(first);
         let default_time = partition.map_or(TimeLimit::Unlimited, |partition| partition.default_time);
         let default_memory =
             partition.and_then(|partition| partition.default_memory).or(cluster.default_memory);

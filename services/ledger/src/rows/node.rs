@@ -21,6 +21,15 @@ pub(crate) struct NodeRow {
     pub(crate) registered_gpus: Option<BTreeMap<GpuUuid, u32>>,
     pub(crate) drain: bool,
     pub(crate) down: bool,
+    /// Expected to fail.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) fail: bool,
+    /// The machine's boot at the last registration.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) boot: String,
+    /// Silent for too long: its runs have been given up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) timed_out: bool,
     /// Its agent is not heard.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) silent: bool,
@@ -87,7 +96,7 @@ impl NodeRow {
             CapacityClass::Down
         } else if self.registered_gpus.is_none() {
             CapacityClass::Unknown
-        } else if self.drain || self.leaving {
+        } else if self.drain || self.fail || self.leaving {
             CapacityClass::Drained
         } else {
             CapacityClass::Idle

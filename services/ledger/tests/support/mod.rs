@@ -91,6 +91,9 @@ pub fn spec() -> JobSpec {
         begin: None,
         dependencies: None,
         kill_on_invalid_dependency: false,
+        keep_on_invalid_dependency: false,
+        time_min: None,
+        deadline: None,
         hold: false,
         nice: 0,
         requeue: true,
@@ -212,7 +215,7 @@ impl Story {
     }
 
     pub fn set_node(&mut self, name: &str, state: NodeUpdateState) -> &mut Story {
-        self.add(NodeUpdated { node: name.into(), state: Some(state), reason: Some("why".into()) })
+        self.add(NodeUpdated::new(name.into(), Some(state), Some("why".into())))
     }
 
     pub fn lease_lost(&mut self, name: &str, last_heard: f64) -> &mut Story {

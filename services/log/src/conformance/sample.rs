@@ -22,6 +22,7 @@ fn event(id: String, body: impl Into<Body>) -> Event {
 pub fn draft(subject: Subject, name: &str, count: usize) -> Draft {
     let released = |number: usize| JobReleased {
         target: JobTarget { job: JobId(u32::try_from(number).unwrap_or(u32::MAX)), tasks: None },
+        as_owner: false,
     };
     let events = (0..count).map(|number| event(format!("{name}-{number}"), released(number))).collect();
     Draft { subject, expect: None, events }

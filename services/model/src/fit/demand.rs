@@ -2,6 +2,8 @@ use daybook_schemas::Mebibytes;
 use daybook_schemas::job::{GpuScope, MemoryRequest, ResourceRequest};
 use daybook_schemas::node::{ClusterParameters, PartitionDefinition};
 
+use super::site::Free;
+
 /// How much memory a run takes of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryNeed {
@@ -77,6 +79,8 @@ pub struct Demand<'a> {
     pub memory: MemoryNeed,
     /// Whether memory is counted against the node's.
     pub memory_is_consumed: bool,
+    /// The most memory on a node, in MiB (`MaxMemPerNode`); `None`: all that it has.
+    pub memory_max: Option<u64>,
     /// The nodes are the run's alone.
     pub exclusive: bool,
     /// The most leaf switches that its nodes may be on; `None`: any number. Never set by [`Demand::new`]: whether the
@@ -122,14 +126,27 @@ impl<'a> Demand<'a> {
             cpus_per_task: request.cpus_per_task.max(1),
             memory: MemoryNeed::Nothing,
             memory_is_consumed: parameters.memory_is_consumed,
+            memory_max: partition
+                .max_memory_per_node
+                .or(parameters.max_memory_per_node)
+                .map(|most| most.0)
+                .filter(|_| parameters.memory_is_consumed),
             exclusive: request.exclusive || partition.exclusive,
             switches_max: None,
             gpus_per_node: counts(GpuScope::Node),
             gpus_per_task: counts(GpuScope::Task),
             gpus_per_job: counts(GpuScope::Job),
         };
+        if let Some(each) = partition.default_cpus_per_gpu.filter(|_| !request.cpus_per_task_given) {
+            let cpus = demand.gpus_min().saturating_mul(u64::from(each)).div_ceil(u64::from(demand.tasks));
+            demand.cpus_per_task = demand.cpus_per_task.max(u32::try_from(cpus).unwrap_or(u32::MAX));
+        }
         let default = partition.default_memory.or(parameters.default_memory);
         demand.memory = demand.memory_need(request.memory.or(default));
+        // As in Slurm the limit is what a job gets that would get all of a node.
+        if let (MemoryNeed::Whole, Some(most)) = (demand.memory, demand.memory_max) {
+            demand.memory = MemoryNeed::PerNode(most);
+        }
         demand
     }
 
@@ -159,6 +176,11 @@ impl<'a> Demand<'a> {
         }
     }
 
+    /// The memory of a node, in MiB, that it may have of what is free there.
+    pub(super) fn memory_there(&self, free: &Free) -> u64 {
+        self.memory_max.map_or(free.memory, |most| free.memory.min(most))
+    }
+
     /// Whether it wants any GPU.
     pub fn wants_gpus(&self) -> bool {
         !(self.gpus_per_node.is_empty() && self.gpus_per_task.is_empty() && self.gpus_per_job.is_empty())
@@ -174,6 +196,19 @@ impl<'a> Demand<'a> {
         let by_node = u64::from(self.gpus_per_node.total()) * u64::from(self.nodes_min);
         let by_task = u64::from(self.gpus_per_task.total()) * u64::from(self.tasks);
         by_node.saturating_add(by_task).saturating_add(u64::from(self.gpus_per_job.total()))
+    }
+
+    /// The least memory that some node gives, in MiB; 0 where it is all of a node, or none.
+    pub fn memory_per_node_min(&self) -> u64 {
+        let tasks = self.request.tasks_per_node.unwrap_or(1).min(self.tasks).max(1);
+        let cpus = u64::from(tasks) * u64::from(self.cpus_per_task);
+        let gpus = self.gpus_per_node.total().saturating_add(self.gpus_per_task.total()).max(1);
+        match self.memory {
+            MemoryNeed::Nothing | MemoryNeed::Whole => 0,
+            MemoryNeed::PerNode(amount) => amount,
+            MemoryNeed::PerCpu(amount) => amount.saturating_mul(cpus),
+            MemoryNeed::PerGpu(amount) => amount.saturating_mul(u64::from(gpus)),
+        }
     }
 
     /// Whether all of it goes to one node, whatever else could be had.

@@ -8,7 +8,7 @@ use daybook_schemas::job::{Reason, ResourceRequest, TimeLimit};
 use daybook_schemas::node::PartitionDefinition;
 use daybook_schemas::topology::Topology;
 
-use super::demand::{Demand, MemoryNeed};
+use super::demand::Demand;
 use super::network::Network;
 use super::place::{Terrain, eligible, place};
 use super::site::Site;
@@ -116,14 +116,7 @@ fn node_suffices(sites: &[Site<'_>], demand: &Demand<'_>) -> Result<(), Impossib
     if !sites.iter().any(|site| u64::from(site.node.definition.cpus) >= cpus) {
         return Err(Impossible::CpusPerNode);
     }
-    let memory = match demand.memory {
-        MemoryNeed::Nothing | MemoryNeed::Whole => 0,
-        MemoryNeed::PerNode(amount) => amount,
-        MemoryNeed::PerCpu(amount) => amount.saturating_mul(u64::from(demand.cpus_per_task)),
-        MemoryNeed::PerGpu(amount) => amount.saturating_mul(u64::from(
-            demand.gpus_per_node.total().saturating_add(demand.gpus_per_task.total()).max(1),
-        )),
-    };
+    let memory = demand.memory_per_node_min();
     if !sites.iter().any(|site| site.node.definition.memory.0 >= memory) {
         return Err(Impossible::MemoryPerNode);
     }
@@ -134,7 +127,17 @@ fn node_suffices(sites: &[Site<'_>], demand: &Demand<'_>) -> Result<(), Impossib
     Ok(())
 }
 
-/// The limit of a partition that a request breaks: its time, its number of nodes, or its size. `EnforcePartLimits`
+/// Why a job of this account and QOS may not use a partition: the reason, and Slurm's sentence.
+pub fn admission_refusal(
+    partition: &PartitionDefinition,
+    account: &str,
+    qos: &str,
+) -> Option<(Reason, String)> {
+    let by_account = || partition.account_refusal(account).map(|why| (Reason::InvalidAccount, why));
+    by_account().or_else(|| partition.qos_refusal(qos).map(|why| (Reason::InvalidQos, why)))
+}
+
+/// The limit of a partition that a request breaks: its time, its number of nodes, its memory, or its size. `EnforcePartLimits`
 /// refuses such jobs; otherwise they wait, with this as their reason, until limit or job is changed.
 pub fn partition_limit(
     cluster: &Cluster,
@@ -163,8 +166,12 @@ pub fn partition_size_limit(
     if above || below {
         return Some(Reason::PartitionNodeLimit);
     }
+    let demand = Demand::new(request, partition, &cluster.configured()?.parameters);
+    if demand.memory_max.is_some_and(|most| demand.memory_per_node_min() > most) {
+        return Some(Reason::MaxMemPerLimit);
+    }
     let cpus_of = |name| cluster.nodes().get(name).map_or(0, |node| u64::from(node.definition.cpus));
-    let wanted = u64::from(request.tasks.max(asked)) * u64::from(request.cpus_per_task.max(1));
+    let wanted = u64::from(request.tasks.max(asked)) * u64::from(demand.cpus_per_task);
     // The sum is needed only for requests of more than the first node has.
     let is_small = partition.nodes.first().is_some_and(|name| cpus_of(name) >= wanted);
     let enough = |sum: u64, name| match sum + cpus_of(name) {

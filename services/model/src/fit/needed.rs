@@ -22,6 +22,9 @@ impl Site<'_> {
         let least_gpus = self.gpus_needed(&wanted)?;
         let cpus = demand.tasks.saturating_mul(demand.cpus_per_task);
         let memory = self.memory_of(demand, cpus, wanted.total());
+        if demand.memory_max.is_some_and(|most| memory > most) {
+            return None;
+        }
         let least = Amounts {
             cpus: if demand.exclusive { self.cpus } else { cpus },
             // An exclusive run gets more CPUs and GPUs than it asks for, and memory with them.

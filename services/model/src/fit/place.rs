@@ -47,9 +47,9 @@ impl Terrain<'_, '_> {
 pub fn eligible(sites: &[Site<'_>], members: &[usize], demand: &Demand<'_>) -> Vec<usize> {
     let request = demand.request;
     let may_use = |at: &usize| {
-        let definition = &sites[*at].node.definition;
-        request.nodes_excluded.binary_search(&definition.name).is_err()
-            && request.features.iter().all(|feature| definition.features.contains(feature))
+        let node = sites[*at].node;
+        request.nodes_excluded.binary_search(&node.definition.name).is_err()
+            && request.features.iter().all(|feature| node.features().contains(feature))
     };
     let mut order: Vec<usize> = members.iter().copied().filter(may_use).collect();
     let avoid_gpus = !demand.wants_gpus();
@@ -199,7 +199,7 @@ pub(super) fn cut(
         gpus = free.gpus.clone();
     }
     let memory = site.memory_of(demand, cpu_count, gpus.count());
-    if demand.memory_is_consumed && memory > free.memory {
+    if demand.memory_is_consumed && memory > demand.memory_there(free) {
         return None;
     }
     let cpus = match demand.exclusive {

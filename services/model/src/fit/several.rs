@@ -323,7 +323,7 @@ fn take_job_gpus<'a>(
             }
             _ => 0,
         };
-        site.has_gpus(free, gpus) && memory <= free.memory
+        site.has_gpus(free, gpus) && memory <= demand.memory_there(free)
     };
     for kind in 0..=left.typed.len() {
         let one = match left.typed.get(kind) {

@@ -245,7 +245,8 @@ impl<'a> Site<'a> {
     }
 
     fn tasks_by_memory(&self, free: &Free, demand: &Demand<'_>) -> Option<u32> {
-        let has = |amount: u64| amount <= free.memory;
+        let there = demand.memory_there(free);
+        let has = |amount: u64| amount <= there;
         match demand.memory {
             MemoryNeed::Nothing => Some(u32::MAX),
             MemoryNeed::Whole => has(self.node.definition.memory.0).then_some(u32::MAX),
@@ -253,12 +254,12 @@ impl<'a> Site<'a> {
             MemoryNeed::PerCpu(_) if demand.exclusive => Some(u32::MAX),
             MemoryNeed::PerCpu(amount) => {
                 let each = amount.max(1).saturating_mul(u64::from(demand.cpus_per_task));
-                Some(u32::try_from(free.memory / each).unwrap_or(u32::MAX))
+                Some(u32::try_from(there / each).unwrap_or(u32::MAX))
             }
             MemoryNeed::PerGpu(amount) => {
                 let amount = amount.max(1);
                 let fixed = amount.saturating_mul(u64::from(demand.gpus_per_node.total()));
-                let rest = has(fixed).then(|| free.memory - fixed)?;
+                let rest = has(fixed).then(|| there - fixed)?;
                 let each = amount.saturating_mul(u64::from(demand.gpus_per_task.total()));
                 Some(
                     rest.checked_div(each).map_or(u32::MAX, |tasks| u32::try_from(tasks).unwrap_or(u32::MAX)),
@@ -269,7 +270,7 @@ impl<'a> Site<'a> {
 
     /// The memory of a share with these CPUs and GPUs.
     pub(super) fn memory_of(&self, demand: &Demand<'_>, cpus: u32, gpus: u32) -> u64 {
-        let all = self.node.definition.memory.0;
+        let all = self.node.definition.memory.0.min(demand.memory_max.unwrap_or(u64::MAX));
         match demand.memory {
             MemoryNeed::Nothing => 0,
             MemoryNeed::Whole => all,

@@ -58,7 +58,9 @@ impl Cluster {
     }
 
     fn partition_factor(&self, parameters: &PriorityParameters, job: &Job) -> u64 {
-        let own = self.partitions.get(&job.partition).map_or(0, |partition| partition.priority_job_factor);
+        // Of several that it may start in, the highest.
+        let names = job.partitions().iter().filter_map(|name| self.partitions.get(name));
+        let own = names.map(|partition| partition.priority_job_factor).max().unwrap_or(0);
         let raw = parameters.has(PriorityFlag::NoNormalPart);
         of_highest(own, self.scale.partition_factor_max, raw)
     }
@@ -82,7 +84,8 @@ impl Cluster {
         job: &Job,
         asked: &Counts,
     ) -> std::collections::BTreeMap<String, u64> {
-        let of_partition = self.scale.partitions.get(&job.partition);
+        // Of several that it may start in, the first.
+        let of_partition = job.partitions().first().and_then(|name| self.scale.partitions.get(name));
         let factor = |name: &String| {
             let amount = asked.amount(name);
             let factor = if parameters.has(PriorityFlag::NoNormalTres) {

@@ -3,29 +3,16 @@ use std::sync::Arc;
 use daybook_schemas::events::ClusterConfigured;
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::node::{NodeDefinition, NodeUpdateState};
-use daybook_schemas::{JobId, Mebibytes, NodeName, UtcMicros};
+use daybook_schemas::{Mebibytes, NodeName, UtcMicros};
 
 use crate::cluster::Cluster;
-use crate::job::Job;
 use crate::node::{Node, NodeReason};
 
 /// Nodes keep their state and runs; those no longer named go, at the latest when their last run is released.
 pub(super) fn configured(cluster: &mut Cluster, data: &ClusterConfigured) {
-    cluster.forget_what_is_possible();
-    let was_multifactor = cluster.priority_parameters().is_some();
-    // Partition tiers are part of the queue's order: take the waiting records out under the old ones.
-    let waiting: Vec<Arc<Job>> =
-        queued(cluster).iter().filter_map(|id| cluster.jobs.get(id).cloned()).collect();
-    waiting.iter().for_each(|job| cluster.unindex(job));
-    cluster.partitions = data
-        .partitions
-        .iter()
-        .map(|partition| (Arc::from(partition.name.as_str()), Arc::new(partition.clone())))
-        .collect();
     cluster.next_job_id = cluster.next_job_id.max(data.parameters.first_job_id);
-    cluster.configured = Some(Arc::new(data.clone()));
-    waiting.iter().for_each(|job| cluster.index(job));
-    cluster.reconfigure_priorities(was_multifactor);
+    let data_in_force = Arc::new(data.clone());
+    super::partition::reconfigure(cluster, data_in_force, |_| true);
 
     let known: Vec<NodeName> = cluster.nodes.keys().cloned().collect();
     for name in known {
@@ -36,11 +23,6 @@ pub(super) fn configured(cluster: &mut Cluster, data: &ClusterConfigured) {
     for (order, definition) in data.nodes.iter().enumerate() {
         define(cluster, u32::try_from(order).unwrap_or(u32::MAX), definition);
     }
-}
-
-fn queued(cluster: &Cluster) -> Vec<JobId> {
-    let ready = cluster.ready.iter().map(|key| key.job);
-    ready.chain(cluster.delayed.iter().map(|(_, job)| *job)).collect()
 }
 
 fn retire(cluster: &mut Cluster, name: &NodeName) {
@@ -64,6 +46,7 @@ fn define(cluster: &mut Cluster, order: u32, definition: &NodeDefinition) {
     if cluster.nodes.contains_key(&definition.name) {
         cluster.change_node(&definition.name, |node| {
             node.definition = definition.clone();
+            node.active_features = None;
             node.order = order;
             node.retired = false;
         });
@@ -83,6 +66,10 @@ fn define(cluster: &mut Cluster, order: u32, definition: &NodeDefinition) {
         registration: None,
         drain: initial.is_some_and(|initial| initial.state == NodeUpdateState::Drain),
         down: initial.is_some_and(|initial| initial.state == NodeUpdateState::Down),
+        fail: initial.is_some_and(|initial| initial.state == NodeUpdateState::Fail),
+        active_features: None,
+        comment: None,
+        extra: None,
         retired: false,
         silence: None,
         last_reported: UtcMicros(0),

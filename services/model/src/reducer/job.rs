@@ -2,11 +2,10 @@ use std::sync::Arc;
 
 use daybook_schemas::JobId;
 use daybook_schemas::events::{
-    ArrayTaskId, JobCancelRequested, JobFinished, JobHeld, JobReleased, JobRequeued, JobSubmitted, JobTarget,
-    JobUpdated,
+    ArrayTaskId, JobCancelRequested, JobFinished, JobRequeued, JobSubmitted, JobTarget,
 };
 use daybook_schemas::grammar::index_set::IndexSet;
-use daybook_schemas::job::{Dependencies, JobState, Reason, ResourceRequest};
+use daybook_schemas::job::{Dependencies, JobState, Reason};
 use daybook_schemas::orders::{RunWish, SignalOrder};
 use daybook_schemas::run::ExitStatus;
 
@@ -16,7 +15,7 @@ use crate::array::ArrayState;
 use crate::cluster::Cluster;
 use crate::dependency::DependencyState;
 use crate::job::{Hold, Job};
-use crate::priority::{basic_priority, basic_priority_of};
+use crate::priority::basic_priority_of;
 
 pub(super) fn submitted(cluster: &mut Cluster, data: &JobSubmitted) {
     let mut spec = data.spec.clone();
@@ -38,19 +37,27 @@ pub(super) fn submitted(cluster: &mut Cluster, data: &JobSubmitted) {
         };
         cluster.arrays.insert(data.job, Arc::new(state));
     }
+    let (partition, partitions) = cluster.shared_partitions(&spec.partition);
+    let first = partitions.as_ref().and_then(|names| names.first()).unwrap_or(&partition);
+    let time_limit = cluster.resolve_time_limit(spec.time_limit, first);
     let job = Job {
         id: data.job,
         task: None,
         tasks_waiting,
         request: spec.request.clone(),
-        partition: cluster.shared_partition(&spec.partition),
+        partition,
+        partitions,
         account: Arc::from(spec.account.as_deref().unwrap_or("")),
         qos: Arc::from(spec.qos.as_deref().unwrap_or("normal")),
         name: Arc::from(spec.name.as_str()),
         comment: spec.comment.as_deref().map(Arc::from),
         reservation: spec.reservation.as_deref().map(Arc::from),
         requeue: spec.requeue,
-        time_limit: cluster.resolve_time_limit(spec.time_limit, &spec.partition),
+        time_limit,
+        has_default_limit: spec.time_limit.is_none(),
+        time_limit_whole: None,
+        time_min: spec.time_min,
+        deadline: spec.deadline,
         priority: basic_priority_of(data.job, spec.nice),
         priority_fixed: false,
         priority_factors: None,
@@ -85,97 +92,14 @@ pub(super) fn submitted(cluster: &mut Cluster, data: &JobSubmitted) {
     cluster.note_usual_request(data);
 }
 
-fn open_conditions(dependencies: Option<&Dependencies>) -> Vec<DependencyState> {
+pub(super) fn open_conditions(dependencies: Option<&Dependencies>) -> Vec<DependencyState> {
     let conditions = dependencies.map_or(&[][..], |dependencies| &dependencies.conditions);
     conditions.iter().cloned().map(DependencyState::open).collect()
 }
 
-pub(super) fn updated(cluster: &mut Cluster, data: &JobUpdated) {
-    let Some(job) = cluster.jobs.get(&data.job).cloned() else { return };
-    if job.state.is_ended() {
-        return;
-    }
-    let is_waiting = job.state == JobState::Pending;
-    let request = data.request.as_ref().map(|request| cluster.shared_request(&Arc::new(request.clone())));
-    let partition = data.partition.as_ref().map(|partition| cluster.shared_partition(partition));
-    cluster.change_job(data.job, |job| {
-        change_description(job, data);
-        if is_waiting {
-            change_request(job, data, request, partition);
-        }
-    });
-    if let (Some(limit), Some(run)) = (data.time_limit, job.run) {
-        cluster.change_run(run, |run| run.time_limit = limit);
-    }
-    if let Some(most) = data.array_running_max {
-        cluster.change_array(data.job, |array| array.running_max = (most > 0).then_some(most));
-    }
-    if data.name.is_some() {
-        cluster.reconsider_singletons(job.spec.user.uid, &job.name);
-    }
-    cluster.reconsider(data.job);
-    cluster.prioritise(data.job, cluster.time);
-}
-
-fn change_description(job: &mut Job, data: &JobUpdated) {
-    if let Some(name) = &data.name {
-        job.name = Arc::from(name.as_str());
-    }
-    if let Some(comment) = &data.comment {
-        job.comment = Some(Arc::from(comment.as_str()));
-    }
-    if let Some(limit) = data.time_limit {
-        job.time_limit = limit;
-    }
-    if let Some(requeue) = data.requeue {
-        job.requeue = requeue;
-    }
-}
-
-fn change_request(
-    job: &mut Job,
-    data: &JobUpdated,
-    request: Option<Arc<ResourceRequest>>,
-    partition: Option<Arc<str>>,
-) {
-    if let Some(partition) = partition {
-        job.partition = partition;
-    }
-    if let Some(account) = &data.account {
-        job.account = Arc::from(account.as_str());
-    }
-    if let Some(names) = &data.reservation {
-        job.reservation = (!names.is_empty()).then(|| Arc::from(names.as_str()));
-    }
-    if let Some(begin) = data.begin {
-        job.begin = Some(begin);
-        job.eligible = None;
-    }
-    if let Some(nice) = data.nice {
-        job.nice = nice;
-        if !job.priority_fixed {
-            job.priority = basic_priority(job);
-        }
-    }
-    if let Some(site) = data.site_factor {
-        job.site_factor = site;
-    }
-    if let Some(priority) = data.priority {
-        job.priority = priority.max(1);
-        job.priority_fixed = true;
-    }
-    if let Some(request) = request {
-        job.request = request;
-    }
-    if let Some(dependencies) = &data.dependencies {
-        job.dependencies = open_conditions(Some(dependencies));
-        job.dependencies_any = dependencies.any;
-    }
-}
-
 /// The records that a target names: of an array all that are in memory, restricted to `tasks` where given. The
 /// array's own record comes with the waiting tasks that are meant.
-fn records(cluster: &Cluster, target: &JobTarget) -> Vec<(JobId, Option<IndexSet>)> {
+pub(super) fn records(cluster: &Cluster, target: &JobTarget) -> Vec<(JobId, Option<IndexSet>)> {
     let Some(array) = cluster.arrays.get(&target.job) else {
         return cluster.jobs.contains_key(&target.job).then_some((target.job, None)).into_iter().collect();
     };
@@ -190,37 +114,14 @@ fn records(cluster: &Cluster, target: &JobTarget) -> Vec<(JobId, Option<IndexSet
             found.push((target.job, Some(waiting)));
         }
     }
-    let started = array.started.intersection(&meant);
-    found.extend(started.iter().filter_map(|task| array.task_job_id(task)).map(|id| (id, None)));
-    found.retain(|(id, _)| cluster.jobs.contains_key(id));
+    let is_own = |id: &JobId| cluster.jobs.get(id).is_some_and(|job| job.tasks_waiting.is_none());
+    let apart = match cluster.jobs.get(&target.job).and_then(|job| job.tasks_waiting.as_ref()) {
+        Some(waiting) => meant.difference(waiting),
+        None => meant,
+    };
+    let apart = apart.iter().filter_map(|task| array.task_job_id(task)).filter(is_own);
+    found.extend(apart.map(|id| (id, None)));
     found
-}
-
-pub(super) fn held(cluster: &mut Cluster, data: &JobHeld) {
-    let hold = if data.by_administrator { Hold::Admin } else { Hold::User };
-    for (id, _) in records(cluster, &data.target) {
-        cluster.change_job(id, |job| {
-            if !job.state.is_ended() {
-                job.hold = Some(hold);
-            }
-        });
-    }
-}
-
-pub(super) fn released(cluster: &mut Cluster, data: &JobReleased) {
-    for (id, _) in records(cluster, &data.target) {
-        cluster.change_job(id, |job| {
-            job.hold = None;
-            if job.state == JobState::Pending {
-                job.reason = Reason::None;
-            }
-            if job.priority_fixed {
-                job.priority_fixed = false;
-                job.priority = basic_priority(job);
-            }
-        });
-        cluster.prioritise(id, cluster.time);
-    }
 }
 
 pub(super) fn cancel_requested(cluster: &mut Cluster, data: &JobCancelRequested) {

@@ -1,9 +1,11 @@
 //! The one reducer. One file for each family of events; nothing here fails on a valid commit.
 
 mod accounts;
+mod change;
 mod cluster;
 mod job;
 mod node;
+mod partition;
 mod reservation;
 mod run;
 
@@ -47,15 +49,18 @@ fn apply_event(cluster: &mut Cluster, event: &Event) -> Result<(), String> {
     }
     match &event.body {
         Body::ClusterConfigured(data) => cluster::configured(cluster, data),
+        Body::PartitionUpdated(data) => partition::updated(cluster, data),
+        Body::PartitionDeleted(data) => partition::deleted(cluster, data),
         Body::NodeRegistered(data) => node::registered(cluster, data),
         Body::NodeLeaseLost(data) => node::lease_lost(cluster, data),
         Body::NodeLeaseRegained(data) => node::lease_regained(cluster, &data.node),
         Body::NodeTimedOut(data) => node::timed_out(cluster, data),
         Body::NodeUpdated(data) => node::updated(cluster, event, data),
         Body::JobSubmitted(data) => job::submitted(cluster, data),
-        Body::JobUpdated(data) => job::updated(cluster, data),
-        Body::JobHeld(data) => job::held(cluster, data),
-        Body::JobReleased(data) => job::released(cluster, data),
+        Body::JobUpdated(data) => change::updated(cluster, data),
+        Body::JobParted(data) => change::parted(cluster, data),
+        Body::JobHeld(data) => change::held(cluster, data),
+        Body::JobReleased(data) => change::released(cluster, data),
         Body::JobCancelRequested(data) => job::cancel_requested(cluster, data),
         Body::JobRequeued(data) => job::requeued(cluster, data),
         Body::JobFinished(data) => job::finished(cluster, data),
@@ -98,6 +103,8 @@ fn planner_cycle(cluster: &mut Cluster, data: &PlannerCycle) {
     cluster.totals.note_cycle(cluster.position, data);
     cluster.expected_starts =
         data.reservations.iter().map(|planned| (planned.job, planned.start)).collect::<OrdMap<_, _>>();
+    cluster.planned_nodes =
+        data.reservations.iter().map(|planned| (planned.job, Arc::from(planned.nodes.as_slice()))).collect();
     for change in &data.reasons {
         cluster.change_job(change.job, |job| {
             job.reason = change.reason;

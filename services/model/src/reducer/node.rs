@@ -1,20 +1,26 @@
 use std::sync::Arc;
 
 use daybook_schemas::events::{NodeLeaseLost, NodeRegistered, NodeTimedOut, NodeUpdated};
-use daybook_schemas::node::NodeUpdateState;
+use daybook_schemas::node::{NodeUpdateState, ReturnToService};
 use daybook_schemas::orders::RunWish;
 use daybook_schemas::run::{EndCause, ExitStatus};
-use daybook_schemas::{Event, NodeName};
+use daybook_schemas::{Event, NodeName, UtcMicros};
 
 use crate::cluster::Cluster;
-use crate::node::{NodeReason, Registration, Silence};
+use crate::node::{Node, NodeReason, Registration, Silence};
 
 pub(super) fn registered(cluster: &mut Cluster, data: &NodeRegistered) {
     let at = cluster.time;
+    let rule = return_to_service(cluster);
     let mut is_other = false;
     cluster.change_node(&data.node, |node| {
+        let before = node.registration.as_ref().map_or("", |registration| registration.boot_id.as_str());
+        let rebooted = !before.is_empty() && before != data.boot_id;
+        if rebooted && rule != ReturnToService::Always {
+            stay_down(node, "Node unexpectedly rebooted", at);
+        }
+        come_back(node, rule, at);
         let unbroken = node.unbroken_gpus().to_vec();
-        node.silence = None;
         node.registration = Some(Arc::new(Registration {
             boot_id: data.boot_id.clone(),
             at,
@@ -30,6 +36,31 @@ pub(super) fn registered(cluster: &mut Cluster, data: &NodeRegistered) {
     }
 }
 
+fn return_to_service(cluster: &Cluster) -> ReturnToService {
+    cluster
+        .configured
+        .as_ref()
+        .map_or(ReturnToService::Always, |configured| configured.parameters.return_to_service)
+}
+
+/// The node is heard again. Whether it is down from now on is `ReturnToService`'s rule.
+fn come_back(node: &mut Node, rule: ReturnToService, at: UtcMicros) {
+    let was_given_up = node.silence.take().is_some_and(|silence| silence.timed_out);
+    if was_given_up && rule == ReturnToService::Never {
+        stay_down(node, "Not responding", at);
+    }
+}
+
+/// Down until an administrator resumes it.
+fn stay_down(node: &mut Node, why: &str, at: UtcMicros) {
+    if !node.down {
+        node.down = true;
+        let reason =
+            || Arc::new(NodeReason { text: why.to_string(), by: "planner".to_string(), uid: None, at });
+        node.reason.get_or_insert_with(reason);
+    }
+}
+
 pub(super) fn updated(cluster: &mut Cluster, event: &Event, data: &NodeUpdated) {
     let at = cluster.time;
     let reason = data.reason.as_ref().map(|text| {
@@ -41,21 +72,52 @@ pub(super) fn updated(cluster: &mut Cluster, event: &Event, data: &NodeUpdated) 
             Some(NodeUpdateState::Drain) => node.drain = true,
             Some(NodeUpdateState::Undrain) => node.drain = false,
             Some(NodeUpdateState::Down) => node.down = true,
+            Some(NodeUpdateState::Fail) => node.fail = true,
             Some(NodeUpdateState::Resume) => {
-                node.drain = false;
-                node.down = false;
+                (node.drain, node.down, node.fail) = (false, false, false);
             }
             None => {}
         }
         if reason.is_some() {
             node.reason = reason;
         }
-        if !node.drain && !node.down && data.state.is_some() {
+        if !node.drain && !node.down && !node.fail && data.state.is_some() {
             node.reason = None;
         }
+        set_properties(node, data);
     });
+    if data.features.is_some() || data.active_features.is_some() {
+        cluster.forget_what_is_possible();
+    }
     if data.state == Some(NodeUpdateState::Down) {
         end_runs(cluster, data);
+    }
+}
+
+/// Weight and features are the configuration's again when the node is configured anew.
+fn set_properties(node: &mut Node, data: &NodeUpdated) {
+    if data.weight.is_some() || data.features.is_some() {
+        let definition = Arc::make_mut(&mut node.definition);
+        definition.weight = data.weight.unwrap_or(definition.weight);
+        if let Some(features) = &data.features {
+            // What was all of the old ones is still what it has.
+            let active = || Arc::from(definition.features.as_slice());
+            node.active_features.get_or_insert_with(active);
+            definition.features.clone_from(features);
+        }
+    }
+    if let Some(active) = &data.active_features {
+        node.active_features = Some(active.clone().into());
+    }
+    if node.active_features.as_deref().is_some_and(|active| active == node.definition.features) {
+        node.active_features = None;
+    }
+    let text = |text: &String| (!text.is_empty()).then(|| Arc::from(text.as_str()));
+    if let Some(comment) = &data.comment {
+        node.comment = text(comment);
+    }
+    if let Some(extra) = &data.extra {
+        node.extra = text(extra);
     }
 }
 
@@ -70,7 +132,8 @@ pub(super) fn lease_lost(cluster: &mut Cluster, data: &NodeLeaseLost) {
 }
 
 pub(super) fn lease_regained(cluster: &mut Cluster, name: &NodeName) {
-    cluster.change_node(name, |node| node.silence = None);
+    let (rule, at) = (return_to_service(cluster), cluster.time);
+    cluster.change_node(name, |node| come_back(node, rule, at));
 }
 
 /// Ends what runs on a node that has been silent for too long, and lets the jobs go on without it. What the runs hold there

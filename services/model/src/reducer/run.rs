@@ -18,6 +18,7 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
         return;
     }
     if let Some(task) = data.array
+        && !waits_alone(cluster, data.run.job, task)
         && !split_task(cluster, data.run.job, task)
     {
         cluster.void_allocations += 1;
@@ -55,6 +56,9 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
         job.reason = Reason::None;
         job.reason_detail = Arc::from("");
         job.partition = partition;
+        if data.time_limit != job.time_limit {
+            job.time_limit_whole = Some(job.time_limit);
+        }
         job.time_limit = data.time_limit;
         job.run = Some(data.run);
         job.starts = data.run.start + 1;
@@ -65,6 +69,7 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
     });
     cluster.hold_licenses(data.run);
     cluster.expected_starts.remove(&data.run.job);
+    cluster.planned_nodes.remove(&data.run.job);
     if let Some((array, task)) = array_task(cluster, data.run.job) {
         cluster.change_array(array, |array| {
             array.started.insert(task);
@@ -79,7 +84,7 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
 /// and has what is given, and the licences that the job needs now are free. Holding or changing a job in the meantime does
 /// not void its start otherwise.
 fn is_valid(cluster: &Cluster, data: &RunAllocated) -> bool {
-    let waits = match data.array {
+    let waits = match data.array.filter(|task| !waits_alone(cluster, data.run.job, *task)) {
         Some(task) => {
             let record = cluster.jobs.get(&task.array_job);
             data.run.start == 0
@@ -100,6 +105,11 @@ fn is_valid(cluster: &Cluster, data: &RunAllocated) -> bool {
         && !data.nodes.is_empty()
         && data.nodes.iter().all(|share| has_room(cluster, share))
         && record.is_some_and(|job| cluster.has_licenses(&job.request))
+}
+
+/// Whether a task has left its array's record without having started.
+fn waits_alone(cluster: &Cluster, id: JobId, task: ArrayTaskId) -> bool {
+    cluster.jobs.get(&id).is_some_and(|job| job.task == Some(task) && job.starts == 0)
 }
 
 fn has_room(cluster: &Cluster, share: &RunNode) -> bool {
@@ -220,6 +230,10 @@ pub(super) fn put_back(cluster: &mut Cluster, id: JobId, at: UtcMicros, hold: bo
         });
     }
     cluster.change_job(id, |job| {
+        // Back to all that it may start in.
+        if let Some(partitions) = &job.partitions {
+            job.partition = Arc::from(partitions.join(","));
+        }
         job.state = JobState::Pending;
         job.reason = Reason::None;
         job.reason_detail = Arc::from("");
@@ -229,8 +243,10 @@ pub(super) fn put_back(cluster: &mut Cluster, id: JobId, at: UtcMicros, hold: bo
         job.cancelled_by = None;
         job.eligible = None;
         job.eligible_seq = None;
+        job.time_limit = job.time_limit_whole.take().unwrap_or(job.time_limit);
         if hold {
-            job.hold = Some(Hold::Admin);
+            job.hold = job.hold.or(Some(Hold::User));
+            job.reason = Reason::RequeuedHeld;
         }
     });
     cluster.prioritise(id, cluster.time);
@@ -289,6 +305,7 @@ pub(super) fn end_record(cluster: &mut Cluster, id: JobId, at: UtcMicros, ending
         job.requeue_when_ended = None;
     });
     cluster.expected_starts.remove(&id);
+    cluster.planned_nodes.remove(&id);
     if let Some((array, task)) = array_task(cluster, id) {
         cluster.change_array(array, |array| {
             array.running.remove(task);

@@ -113,7 +113,7 @@ impl History {
             }
             12 => {
                 let target = self.target(a, b);
-                self.jobs(JobReleased { target });
+                self.jobs(JobReleased { target, as_owner: false });
             }
             13 => {
                 let job = self.some_job(a);
@@ -375,7 +375,7 @@ impl History {
         ];
         let node = NodeName::from(NODES[usize::from(a) % 3]);
         let state = Some(states[usize::from(b) % 4]);
-        let data = NodeUpdated { node: node.clone(), state, reason: Some("test".into()) };
+        let data = NodeUpdated::new(node.clone(), state, Some("test".into()));
         self.commit(Subject::Jobs, vec![data.into()]);
         if b.is_multiple_of(5) {
             self.commit(Subject::Node(node.clone()), vec![registration(node.as_str()).into()]);
@@ -450,6 +450,9 @@ pub fn spec(name: &str, uid: u32) -> JobSpec {
         begin: None,
         dependencies: None,
         kill_on_invalid_dependency: false,
+        keep_on_invalid_dependency: false,
+        time_min: None,
+        deadline: None,
         hold: false,
         nice: 0,
         requeue: true,

@@ -1,22 +1,23 @@
 //! The figures that stand beside a changed reason.
 
-use daybook_model::Job;
 use daybook_schemas::events::{MinuteFigures, NodeFigures, ReasonFigures, ResourceFigures, TaskFigures};
 use daybook_schemas::job::Reason;
 
 use crate::explain::{nodes_asked, nodes_most};
 use crate::plan::Planning;
+use crate::queue::Turn;
 
 impl<'a> Planning<'a, '_> {
     /// What is asked and what there is, of reasons that are about figures.
-    pub(crate) fn figures_of(&mut self, job: &'a Job, reason: Reason) -> Option<ReasonFigures> {
+    pub(crate) fn figures_of(&mut self, turn: Turn<'a>, reason: Reason) -> Option<ReasonFigures> {
+        let job = turn.job;
         Some(match reason {
             Reason::PartitionTimeLimit => ReasonFigures::Minutes(MinuteFigures {
-                asked: job.time_limit.whole_minutes(),
-                most: self.cluster.partition(&job.partition)?.max_time.whole_minutes(),
+                asked: self.limit_of(turn).whole_minutes(),
+                most: self.cluster.partition(turn.partition)?.max_time.whole_minutes(),
             }),
             Reason::PartitionNodeLimit => {
-                let partition = self.cluster.partition(&job.partition)?;
+                let partition = self.cluster.partition(turn.partition)?;
                 ReasonFigures::Nodes(NodeFigures {
                     asked: nodes_asked(job),
                     least: partition.min_nodes,
@@ -34,18 +35,16 @@ impl<'a> Planning<'a, '_> {
                 })
             }
             Reason::Licenses => {
-                let access = self.access_of(job);
-                let number = self.kind_of(job, access);
+                let number = self.kind_of(turn, self.access_of(turn.job));
                 ReasonFigures::Licenses(self.licenses.shortage(&self.kinds.get(number).licenses)?)
             }
-            Reason::Resources => ReasonFigures::Resources(self.resources_of(job)?),
+            Reason::Resources => ReasonFigures::Resources(self.resources_of(turn)?),
             _ => return None,
         })
     }
 
-    fn resources_of(&mut self, job: &'a Job) -> Option<ResourceFigures> {
-        let access = self.access_of(job);
-        let number = self.kind_of(job, access);
+    fn resources_of(&mut self, turn: Turn<'a>) -> Option<ResourceFigures> {
+        let number = self.kind_of(turn, self.access_of(turn.job));
         let kind = self.kinds.get(number);
         let demand = kind.demand.as_ref()?;
         let mut figures =

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use daybook_model::Job;
 use daybook_model::fit::Demand;
 use daybook_schemas::UtcMicros;
 use daybook_schemas::job::{Reason, ResourceRequest, TimeLimit};
 
 use crate::licenses::Need;
+use crate::queue::Turn;
 use crate::reservations::Access;
 
 /// A window that has no end.
@@ -100,11 +100,12 @@ impl<'a> Kinds<'a> {
     /// long as all or none of them still wait for few switches, and they are tried in the same reservation.
     pub(crate) fn number(
         &mut self,
-        job: &'a Job,
+        turn: Turn<'a>,
         variant: Variant,
         make: impl FnOnce() -> Kind<'a>,
     ) -> usize {
-        let (partition, request) = (Arc::as_ptr(&job.partition), Arc::as_ptr(&job.request));
+        let job = turn.job;
+        let (partition, request) = (Arc::as_ptr(turn.partition), Arc::as_ptr(&job.request));
         if let Some((of_partition, of_request, of_variant, number)) = self.last
             && std::ptr::addr_eq(of_partition, partition)
             && of_request == request
@@ -115,7 +116,7 @@ impl<'a> Kinds<'a> {
         let number = match self.known.get(&(partition, request, variant)) {
             Some(number) => *number,
             None => {
-                let key = (job.partition.as_ref(), job.request.as_ref(), variant);
+                let key = (turn.partition.as_ref(), job.request.as_ref(), variant);
                 let number = match self.numbers.get(&key) {
                     Some(number) => *number,
                     None => {

@@ -23,10 +23,12 @@
 mod calculation;
 mod costs;
 mod cycle;
+mod endings;
 mod explain;
 mod figures;
 pub mod fragmentation;
 mod ground;
+mod judging;
 mod kinds;
 mod licenses;
 mod plan;
@@ -35,7 +37,10 @@ mod promises;
 mod queue;
 mod releases;
 mod reservations;
+mod several;
 mod timeline;
+mod waiting;
+mod windows;
 
 pub use calculation::calculation;
 pub use cycle::{Cycle, Start};

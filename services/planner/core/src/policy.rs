@@ -63,7 +63,7 @@ pub struct Policy {
 
 impl Policy {
     /// This planner's version.
-    pub const VERSION: u32 = 4;
+    pub const VERSION: u32 = 5;
 
     /// EASY backfill (`reservations` 1) or more protection, looking at `jobs_max` jobs a cycle (at least one).
     pub fn new(reservations: u32, jobs_max: u32) -> Policy {

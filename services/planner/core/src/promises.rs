@@ -47,6 +47,8 @@ pub(crate) struct Promises {
     /// Ends of what is kept, with the site.
     ends: BTreeSet<(UtcMicros, usize)>,
     count: usize,
+    /// The last start that is promised.
+    last_start: Option<UtcMicros>,
     /// What each node has over time, where that is drawn; then nothing more is put into the lists.
     drawn: Option<Drawn>,
 }
@@ -66,6 +68,7 @@ impl Promises {
             is_kept: vec![false; sites],
             ends: BTreeSet::new(),
             count: 0,
+            last_start: None,
             drawn: None,
         }
     }
@@ -95,6 +98,11 @@ impl Promises {
     /// How many jobs something is kept for.
     pub(crate) fn count(&self) -> usize {
         self.count
+    }
+
+    /// The last start that is promised.
+    pub(crate) fn last_start(&self) -> Option<UtcMicros> {
+        self.last_start
     }
 
     /// When something that is kept comes back, and where, ascending.
@@ -146,6 +154,7 @@ impl Promises {
             kept.push(Kept { start, end, taken, left });
         }
         self.count += 1;
+        self.last_start = self.last_start.max(Some(start));
     }
 
     /// `free` of a node without what is kept there at some time from `from` (`None`: now) to `until`.

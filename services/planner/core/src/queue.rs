@@ -5,11 +5,33 @@ use std::collections::BinaryHeap;
 use std::iter::Peekable;
 use std::sync::Arc;
 
-use daybook_model::{Cluster, PendingKey, ReadyKind};
+use daybook_model::{Cluster, Job, PendingKey, ReadyKind};
 use daybook_schemas::UtcMicros;
 use daybook_schemas::priority::PriorityParameters;
 
 use crate::policy::Policy;
+
+/// A job's turn in one of the partitions that it may start in.
+#[derive(Clone, Copy)]
+pub(crate) struct Turn<'a> {
+    pub(crate) job: &'a Job,
+    /// Which of them it is, from 0 in the job's order.
+    pub(crate) place: u32,
+    pub(crate) partition: &'a Arc<str>,
+}
+
+impl<'a> Turn<'a> {
+    pub(crate) fn of(cluster: &'a Cluster, key: PendingKey) -> Option<Turn<'a>> {
+        let job: &Job = cluster.jobs().get(&key.job)?;
+        let partition = job.partitions().get(key.place as usize)?;
+        Some(Turn { job, place: key.place, partition })
+    }
+
+    /// Whether it may start in others too.
+    pub(crate) fn has_others(&self) -> bool {
+        self.job.partitions.is_some()
+    }
+}
 
 /// Ready jobs, and delayed ones whose begin has come by `now`, in one order. At most `delayed_max` delayed ones.
 pub(crate) fn candidates(
@@ -25,7 +47,7 @@ pub(crate) fn candidates(
 /// Delayed jobs whose begin has come by `now`, at most `delayed_max`, soonest begin first.
 fn due(cluster: &Cluster, now: UtcMicros, delayed_max: usize) -> impl Iterator<Item = PendingKey> + '_ {
     let due = cluster.delayed().iter().take_while(move |(begin, _)| *begin <= now).take(delayed_max);
-    due.filter_map(|(_, id)| cluster.jobs().get(id)).map(|job| cluster.pending_key(job))
+    due.filter_map(|(_, id)| cluster.jobs().get(id)).flat_map(|job| cluster.pending_keys(job))
 }
 
 /// The same jobs in the same order, as the first records of their kinds: a kind of which nothing more is to be decided
@@ -84,9 +106,9 @@ pub(crate) fn weighted(
     let mut weighted: Vec<PendingKey> = keys
         .take(jobs_max)
         .filter_map(|key| {
-            let job = cluster.jobs().get(&key.job)?;
-            let priority = Reverse(cluster.priority_with(weights, job, now));
-            Some(PendingKey { priority, ..cluster.pending_key(job) })
+            let turn = Turn::of(cluster, key)?;
+            let priority = Reverse(cluster.priority_with(weights, turn.job, now));
+            Some(PendingKey { priority, ..key })
         })
         .collect();
     weighted.sort_unstable();

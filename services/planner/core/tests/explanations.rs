@@ -238,6 +238,10 @@ fn check(simulation: &Simulation, cycle: &Cycle, job: &Job) {
         Block::NoSuchLicenses { licenses } => {
             assert!(!licenses.is_empty() && told.reason == Reason::Licenses, "{text}");
         }
+        Block::NotPermitted { message } => {
+            let refusals = [Reason::InvalidAccount, Reason::InvalidQos, Reason::MaxMemPerLimit];
+            assert!(refusals.contains(&told.reason) && !message.is_empty(), "{text}");
+        }
         Block::Impossible { message } => {
             assert!(!message.is_empty() && told.reason == Reason::BadConstraints, "{text}");
         }

@@ -8,7 +8,7 @@ use daybook_model::fit::could_ever_start;
 use daybook_plan::{Cycle, Policy, plan};
 use daybook_schemas::events::{ClusterConfigured, ReasonChange};
 use daybook_schemas::grammar::index_set::IndexSet;
-use daybook_schemas::job::{ArrayRequest, GpuRequest, GpuScope, JobSpec, MemoryRequest, Reason};
+use daybook_schemas::job::{ArrayRequest, GpuRequest, GpuScope, JobSpec, MemoryRequest, Reason, TimeLimit};
 use daybook_schemas::license::License;
 use daybook_schemas::node::{ClusterParameters, NodeDefinition, PartitionDefinition};
 use daybook_schemas::orders::RunWish;
@@ -27,10 +27,14 @@ struct Wish {
     memory: Option<MemoryRequest>,
     gpus: Option<GpuRequest>,
     exclusive: bool,
-    partition: bool,
+    partition: &'static str,
     array: Option<(u32, u32)>,
     /// Of each of [`LICENSES`].
     licenses: (u32, u32),
+    /// The shortest limit that will do, in minutes.
+    time_min: Option<u32>,
+    /// In how many minutes it must have ended.
+    deadline: Option<i64>,
 }
 
 /// Licences of the cluster.
@@ -58,21 +62,24 @@ fn wishes() -> impl Strategy<Value = Wish> {
     let gpus =
         (scope, kind, 1u32..4).prop_map(|(scope, gpu_type, count)| GpuRequest { scope, gpu_type, count });
     let nodes = prop_oneof![4 => Just((1, None)), 1 => (1u32..3, 0u32..2).prop_map(|(least, more)| (least, Some(least + more)))];
+    let partition = prop_oneof![
+        3 => Just("main"),
+        3 => Just("part"),
+        1 => Just("main,part"),
+        1 => Just("part,main"),
+    ];
     let array = prop::option::weighted(0.2, (1u32..5, 0u32..3));
     let licenses = prop_oneof![2 => Just((0, 0)), 1 => (0u32..3, 0u32..6)];
+    let time_min = prop::option::weighted(0.2, 1u32..20);
+    let deadline = prop::option::weighted(0.1, 1i64..90);
     (
         (nodes, 1u32..5, 1u32..4, 1u32..40),
-        (
-            memory,
-            prop::option::weighted(0.4, gpus),
-            prop::bool::weighted(0.1),
-            any::<bool>(),
-            array,
-            licenses,
-        ),
+        (time_min, deadline),
+        (memory, prop::option::weighted(0.4, gpus), prop::bool::weighted(0.1), partition, array, licenses),
     )
-        .prop_map(
-            |((nodes, tasks, cpus, minutes), (memory, gpus, exclusive, partition, array, licenses))| Wish {
+        .prop_map(|((nodes, tasks, cpus, minutes), (time_min, deadline), others)| {
+            let (memory, gpus, exclusive, partition, array, licenses) = others;
+            Wish {
                 nodes,
                 tasks,
                 cpus,
@@ -83,8 +90,10 @@ fn wishes() -> impl Strategy<Value = Wish> {
                 partition,
                 array,
                 licenses,
-            },
-        )
+                time_min,
+                deadline,
+            }
+        })
 }
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
@@ -96,6 +105,11 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         3 => (1i64..1800).prop_map(Act::Tick),
     ];
     prop::collection::vec(act, 1..60)
+}
+
+/// How many starts are protected: few, or so many that they are drawn over time.
+fn protected() -> impl Strategy<Value = u32> {
+    prop_oneof![3 => 0u32..4, 1 => Just(64u32)]
 }
 
 fn nodes() -> Vec<NodeDefinition> {
@@ -141,7 +155,7 @@ fn cluster(reservations: u32) -> Simulation {
 }
 
 fn spec(wish: &Wish) -> JobSpec {
-    let mut spec = job("job", if wish.partition { "main" } else { "part" }, wish.minutes);
+    let mut spec = job("job", wish.partition, wish.minutes);
     spec.request_mut().nodes_min = wish.nodes.0;
     spec.request_mut().nodes_max = wish.nodes.1;
     spec.request_mut().tasks = wish.tasks.max(wish.nodes.0);
@@ -151,6 +165,7 @@ fn spec(wish: &Wish) -> JobSpec {
     spec.request_mut().gpus = wish.gpus.clone().into_iter().collect();
     spec.request_mut().exclusive = wish.exclusive;
     spec.request_mut().licenses = licenses([wish.licenses.0, wish.licenses.1]);
+    spec.time_min = wish.time_min.map(TimeLimit::minutes);
     spec.array = wish.array.map(|(tasks, most)| ArrayRequest {
         tasks: IndexSet::range(0, tasks),
         running_max: (most > 0).then_some(most),
@@ -163,7 +178,12 @@ type Watch<'w> = &'w mut dyn FnMut(&Simulation, &Cycle);
 
 fn act(simulation: &mut Simulation, act: &Act, watch: Watch<'_>) {
     match act {
-        Act::Submit(wish) => drop(simulation.submit(spec(wish))),
+        Act::Submit(wish) => {
+            let mut spec = spec(wish);
+            let minutes = |minutes: i64| simulation.now.plus_seconds(minutes.saturating_mul(60));
+            spec.deadline = wish.deadline.map(minutes);
+            simulation.submit(spec);
+        }
         Act::End(number) => {
             let runs: Vec<RunId> = simulation.cluster.runs().keys().copied().collect();
             if !runs.is_empty() {
@@ -253,6 +273,11 @@ fn check(simulation: &mut Simulation) -> Cycle {
         assert_eq!(tasks, asked.tasks.max(start.nodes.len() as u32));
         assert!(cpus >= u64::from(tasks * asked.cpus_per_task));
         let count = start.nodes.len() as u32;
+        let job = &simulation.cluster.jobs()[&start.run.job];
+        let ends = start.time_limit.seconds().map(|seconds| cycle.now.plus_seconds(seconds as i64));
+        assert!(job.deadline.is_none_or(|deadline| ends.is_some_and(|end| end <= deadline)), "{start:?}");
+        let least = job.time_min.unwrap_or(job.spec.time_limit.expect("given"));
+        assert!(start.time_limit >= least.min(job.spec.time_limit.expect("given")), "{start:?}");
         assert!(count >= asked.nodes_min && asked.nodes_max.is_none_or(|most| count <= most));
         for wish in &asked.gpus {
             let gpus = |node: &daybook_schemas::run::RunNode| {
@@ -302,7 +327,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_is_given_twice_and_nobody_gets_less_than_asked(acts in acts(), reservations in 0u32..4) {
+    fn nothing_is_given_twice_and_nobody_gets_less_than_asked(acts in acts(), reservations in protected()) {
         let mut simulation = cluster(reservations);
         for step in &acts {
             act(&mut simulation, step, &mut |_, _| {});
@@ -329,7 +354,7 @@ proptest! {
             let is_excepted = |wish: &Wish| {
                 wish.gpus.as_ref().is_some_and(|gpus| gpus.scope == GpuScope::Job)
                     || wish.array.is_some_and(|(_, most)| most > 0)
-                    || !wish.partition
+                    || wish.partition != "main"
             };
             match step {
                 Act::Drain(..) => continue,
@@ -361,7 +386,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cycle_decided_again_has_the_same_bytes(acts in acts(), reservations in 0u32..4) {
+    fn a_cycle_decided_again_has_the_same_bytes(acts in acts(), reservations in protected()) {
         let mut simulation = cluster(reservations);
         for step in &acts {
             act(&mut simulation, step, &mut |_, _| {});
@@ -384,7 +409,9 @@ proptest! {
     #[test]
     fn what_could_never_start_does_not_start_and_the_rest_does_in_an_empty_cluster(wish in wishes()) {
         let mut simulation = cluster(1);
-        let spec = spec(&wish);
+        let mut spec = spec(&wish);
+        // Of several partitions one may limit what another could never give.
+        spec.partition = spec.partition.split(',').next().expect("a first").to_string();
         let possible = could_ever_start(&simulation.cluster, &spec.partition, &spec.request).is_ok();
         simulation.submit(spec);
         let cycle = simulation.plan();
@@ -432,7 +459,7 @@ fn a_policy_of_other_parameters_has_another_hash() {
         concat!(
             r#"{"backfill":true,"considered_min":1000,"finished_max":1000,"jobs_max":1,"order":"queue","#,
             r#""reasons_max":1000,"reservations":1,"reservations_max":256,"starts_max":1000,"#,
-            r#""steps_max":200000000,"version":4,"weights":null}"#
+            r#""steps_max":200000000,"version":5,"weights":null}"#
         )
     );
 }

@@ -208,9 +208,12 @@ fn check(simulation: &mut Simulation) {
             }
         }
     }
-    // A cycle that has been recorded has nothing left to decide at the same instant.
-    let again = simulation.consider();
-    assert!(again.starts.is_empty(), "{:?}", again.starts);
+    // One that started something may have more to start at the same instant: who was kept from nodes by a reservation
+    // alone may now be kept by what runs there, and stands in line with the protected start of that.
+    match cycle.starts.is_empty() {
+        true => assert!(simulation.consider().starts.is_empty(), "nothing is left to start"),
+        false => check(simulation),
+    }
 }
 
 proptest! {

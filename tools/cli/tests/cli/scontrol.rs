@@ -32,6 +32,7 @@ fn jobs_are_held_released_and_requeued() {
         ("scontrol release 13_7", "/v1/jobs/release", json!([{ "job": 13, "tasks": "7" }]), false),
         ("scontrol requeue 312", "/v1/jobs/requeue", json!([{ "job": 312 }]), false),
         ("scontrol requeuehold 312", "/v1/jobs/requeue", json!([{ "job": 312 }]), true),
+        ("scontrol top 313,312", "/v1/jobs/top", json!([{ "job": 313 }, { "job": 312 }]), false),
     ] {
         let daemon = Daemon::start(done);
         assert_eq!(daemon.run(line), "exit: 0", "{line}");
@@ -99,29 +100,44 @@ fn mistakes_are_answered_without_the_daemon() {
         ),
         (
             "scontrol update nodename=node01 state=foo",
-            "stderr:\nInvalid input: state=foo\nRequest aborted\nValid states are: DOWN DRAIN RESUME UNDRAIN\n\
+            "stderr:\nInvalid input: state=foo\nRequest aborted\n\
+             Valid states are: NoResp DRAIN FAIL FUTURE RESUME POWER_DOWN POWER_UP UNDRAIN\n\
              Not all states are valid given a node's prior state\nexit: 1",
         ),
         (
             "scontrol suspend 313",
             "stderr:\nscontrol: error: suspend is not supported by daybook yet\nexit: 1",
         ),
-        ("scontrol reconf", "stderr:\nscontrol: error: reconfigure is not supported by daybook yet\nexit: 1"),
         (
-            "scontrol create partitionname=new nodes=n1",
-            "stderr:\nscontrol: error: create partitionname=new is not supported by daybook yet\nexit: 1",
+            "scontrol create nodename=n9",
+            "stderr:\nscontrol: error: create nodename=n9 is not supported by daybook yet\nexit: 1",
+        ),
+        ("scontrol create partitionname=a", "stderr:\nscontrol: error: No parameters specified\nexit: 1"),
+        ("scontrol update partitionname=a", "stderr:\nNo changes specified\nexit: 1"),
+        (
+            "scontrol update jobid=312 endtime=now",
+            "stderr:\nscontrol: error: updating a job's endtime is not supported by daybook yet\nexit: 1",
+        ),
+        ("scontrol top", "stderr:\ntoo few arguments for keyword:top\nexit: 1"),
+        (
+            "scontrol update nodename=n1 nodeaddr=here",
+            "stderr:\nscontrol: error: updating a node's nodeaddr is not supported by daybook yet\nexit: 1",
         ),
         (
-            "scontrol update partitionname=short state=up",
-            "stderr:\nscontrol: error: updating a partition is not supported by daybook yet\nexit: 1",
+            "scontrol update nodename=n1 state=power_down",
+            "stderr:\nscontrol: error: state=power_down is not supported by daybook yet\nexit: 1",
         ),
         (
-            "scontrol update jobid=312 qos=high",
-            "stderr:\nscontrol: error: updating a job's qos is not supported by daybook yet\nexit: 1",
+            "scontrol update nodename=n1 state=cancel_reboot",
+            "stderr:\nslurm_update error: Invalid node state specified\nexit: 1",
         ),
         (
-            "scontrol update nodename=n1 weight=7",
-            "stderr:\nscontrol: error: updating a node's weight is not supported by daybook yet\nexit: 1",
+            "scontrol update nodename=n1 weight=heavy",
+            "stderr:\nInvalid input: weight=heavy\nRequest aborted\nexit: 1",
+        ),
+        (
+            "scontrol update nodename=n1 state=fail",
+            "stderr:\nYou must specify a reason when DOWNING or DRAINING a node. Request denied\nexit: 1",
         ),
         ("scontrol --json hold 1", "stderr:\nscontrol: error: --json goes with show, not with hold\nexit: 1"),
         (
@@ -130,6 +146,23 @@ fn mistakes_are_answered_without_the_daemon() {
         ),
     ] {
         assert_eq!(daemon.run(line), expected, "{line}");
+    }
+}
+
+#[test]
+fn unreadable_values_change_nothing() {
+    for (setting, said) in [
+        ("priority=high", "Invalid Priority value: high"),
+        ("timemin=x", "Invalid TimeMin value"),
+        ("timelimit=x", "Invalid TimeLimit value"),
+        ("nice=x", "Invalid nice value for job 312"),
+    ] {
+        let daemon = Daemon::start(done);
+        let answer = daemon.run(&format!("scontrol update jobid=312 {setting}"));
+        assert_eq!(
+            (answer.as_str(), daemon.requests().len()),
+            (format!("stderr:\n{said}\nexit: 1").as_str(), 0)
+        );
     }
 }
 
@@ -150,6 +183,15 @@ fn a_job_is_changed_in_one_request() {
             json!({ "job": 312, "account": "bio", "partition": "short" }),
         ),
         ("scontrol update jobid=28 dependency=", json!({ "job": 28, "dependencies": { "conditions": [] } })),
+        (
+            "scontrol update jobid=312 qos=high priority=99999",
+            json!({ "job": 312, "qos": "high", "priority": 99999 }),
+        ),
+        ("scontrol update jobid=312 priority=INFINITE", json!({ "job": 312, "priority": 4_294_967_295_u32 })),
+        (
+            "scontrol update jobid=312 timemin=5 deadline=2030-01-01",
+            json!({ "job": 312, "time_min": { "minutes": 5 }, "deadline": "2030-01-01T00:00:00.000000Z" }),
+        ),
         ("scontrol update jobid=13 arraytaskthrottle=2", json!({ "job": 13, "array_running_max": 2 })),
         (
             "scontrol update jobid=312 starttime=2030-01-01",
@@ -216,6 +258,18 @@ fn nodes_are_drained_and_resumed() {
         (("n1", "state=resume"), json!({ "nodes": ["n1"], "state": "resume" })),
         (("n1", "state=undrain"), json!({ "nodes": ["n1"], "state": "undrain" })),
         (("n1", "State=DOWN Reason=x"), json!({ "nodes": ["n1"], "state": "down", "reason": "x" })),
+        (
+            ("n[1-2]", "state=fail reason=fans"),
+            json!({ "nodes": ["n1", "n2"], "state": "fail", "reason": "fans" }),
+        ),
+        (("n1", "state=idle"), json!({ "nodes": ["n1"], "state": "resume", "unless_idle": true })),
+        (
+            ("n1", "weight=7 availablefeatures=a,b activefeatures=b comment=x extra=y gres=gpu:1"),
+            json!({
+                "nodes": ["n1"], "weight": 7, "features": ["a", "b"], "active_features": ["b"], "comment": "x",
+                "extra": "y", "gres": "gpu:1"
+            }),
+        ),
         (("n1", "reason=other"), json!({ "nodes": ["n1"], "reason": "other" })),
     ] {
         let daemon = Daemon::start(|_| Reply::Answer(json!({ "outcomes": [] })));
@@ -236,4 +290,29 @@ fn jobs_are_found_by_name() {
     assert_eq!(daemon.run("scontrol hold name=ctl"), "exit: 0");
     assert_eq!(daemon.requests()[0].body["filter"]["names"], json!(["ctl"]));
     assert_eq!(daemon.requests()[1].body["jobs"], json!([{ "job": 312 }, { "job": 313 }]));
+}
+
+#[test]
+fn jobs_are_changed_by_name_and_arrays_by_part() {
+    let daemon = Daemon::start(|request| match request.path.as_str() {
+        "/v1/jobs/query" => Reply::Answer(json!({ "seq": 1, "now": 0, "rows": [[312], [313]] })),
+        _ => done(request),
+    });
+    assert_eq!(daemon.run("scontrol update jobname=ctl timelimit=5"), "exit: 0");
+    let changed: Vec<_> =
+        daemon.requests()[1..].iter().map(|request| request.body["change"]["job"].clone()).collect();
+    assert_eq!(changed, [json!(312), json!(313)]);
+
+    let daemon = Daemon::start(done);
+    assert_eq!(daemon.run("scontrol update jobid=13_[1,3] nice=5"), "exit: 0");
+    let body = daemon.only_body();
+    assert_eq!((&body["change"]["job"], &body["tasks"]), (&json!(13), &json!("1,3")));
+
+    let error = json!({ "code": "wrong_state", "message": "Job is no longer pending execution" });
+    let outcomes = json!([{ "target": { "job": 13, "tasks": "1" }, "error": error }, { "target": { "job": 13, "tasks": "2-9" } }]);
+    let daemon = Daemon::start(move |_| Reply::Answer(json!({ "outcomes": outcomes })));
+    assert_eq!(
+        daemon.run("scontrol update jobid=13 partition=short"),
+        "stderr:\n13_1: Job is no longer pending execution\nexit: 1"
+    );
 }

@@ -1,6 +1,6 @@
 //! What keeps a job from starting.
 
-use daybook_model::fit::could_ever_start;
+use daybook_model::fit::{Demand, admission_refusal, could_ever_start};
 use daybook_model::{Cluster, Hold, Job, Node, condition_notation};
 use daybook_schemas::api::{Block, NodeTrouble, OpenCondition, Outlook, Promise, Trouble};
 use daybook_schemas::job::{JobState, Reason};
@@ -70,7 +70,8 @@ pub(super) fn refusal(
     now: UtcMicros,
     watch: &Watch,
 ) -> Option<(Block, Outlook)> {
-    let partition = cluster.partition(&job.partition);
+    let name = watch.partition(job);
+    let partition = cluster.partition(name);
     let block = match (verdict, partition) {
         (Reason::PartitionDown | Reason::PartitionInactive, partition) => {
             Block::Partition { state: partition.map(|partition| partition.state) }
@@ -78,9 +79,14 @@ pub(super) fn refusal(
         (Reason::PartitionConfig, None) => Block::Partition { state: None },
         (Reason::PartitionConfig, Some(partition)) => partition_size(cluster, partition, job),
         (Reason::PartitionTimeLimit, Some(partition)) => {
-            Block::TimeLimit { asked: job.time_limit, most: partition.max_time }
+            Block::TimeLimit { asked: cluster.time_limit_in(job, name), most: partition.max_time }
         }
         (Reason::PartitionNodeLimit, Some(partition)) => node_limit(partition, job),
+        (Reason::InvalidAccount | Reason::InvalidQos, Some(partition)) => {
+            let why = admission_refusal(partition, &job.account, &job.qos);
+            Block::NotPermitted { message: why.map(|(_, why)| why).unwrap_or_default() }
+        }
+        (Reason::MaxMemPerLimit, Some(partition)) => memory_limit(cluster, partition, job),
         (Reason::JobArrayTaskLimit, _) => {
             let block = array_tasks(cluster, job)?;
             return Some((block, Outlook::NotInLine));
@@ -98,7 +104,7 @@ pub(super) fn refusal(
         }
         (Reason::ReqNodeNotAvail, _) => nodes_not_up(cluster, watch.met()),
         (Reason::BadConstraints, _) => {
-            let why = could_ever_start(cluster, &job.partition, &job.request).err();
+            let why = could_ever_start(cluster, name, &job.request).err();
             let message = |why: daybook_model::fit::Impossible| match why.detail() {
                 Some(detail) => format!("{detail}; {why}"),
                 None => why.to_string(),
@@ -163,6 +169,18 @@ fn node_limit(partition: &PartitionDefinition, job: &Job) -> Block {
     }
 }
 
+fn memory_limit(cluster: &Cluster, partition: &PartitionDefinition, job: &Job) -> Block {
+    let demand =
+        cluster.configured().map(|configured| Demand::new(&job.request, partition, &configured.parameters));
+    let (asked, most) =
+        demand.map_or((0, 0), |demand| (demand.memory_per_node_min(), demand.memory_max.unwrap_or(0)));
+    let message = format!(
+        "It asks for {asked} MiB of memory on a node, and partition {} gives at most {most} MiB",
+        partition.name
+    );
+    Block::NotPermitted { message }
+}
+
 fn array_tasks(cluster: &Cluster, job: &Job) -> Option<Block> {
     let array = cluster.arrays().get(&job.id)?;
     Some(Block::ArrayTasks { running: array.running.len(), most: array.running_max? })
@@ -208,7 +226,7 @@ pub(super) fn in_line(
     }
     let met = met?;
     if met.was_closed {
-        let first = super::line::place(cluster, now, policy, job).first?;
+        let first = super::line::place(cluster, now, policy, job, watch.partition(job)).first?;
         return Some(Block::StrictOrder { first });
     }
     if let Some((most, until)) = met.few_switches {

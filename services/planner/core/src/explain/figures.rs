@@ -17,8 +17,8 @@ pub(super) struct Sight {
 }
 
 /// Looks at all nodes that a job may use. `None` where its partition is not configured.
-pub(super) fn look(cluster: &Cluster, job: &Job) -> Option<Sight> {
-    let partition = cluster.partition(&job.partition)?;
+pub(super) fn look(cluster: &Cluster, job: &Job, partition: &str) -> Option<Sight> {
+    let partition = cluster.partition(partition)?;
     let demand = Demand::new(&job.request, partition, &cluster.configured()?.parameters);
     let sites: Vec<Site<'_>> = partition
         .nodes

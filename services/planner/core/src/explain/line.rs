@@ -6,7 +6,7 @@ use daybook_schemas::api::Place;
 use daybook_schemas::job::Reason;
 
 use crate::policy::Policy;
-use crate::queue::in_order;
+use crate::queue::{Turn, in_order};
 
 /// Whether a ready job stands in the line, by what is recorded: jobs that are refused hold nobody up.
 fn stands_in_line(cluster: &Cluster, job: &Job) -> bool {
@@ -18,7 +18,7 @@ fn stands_in_line(cluster: &Cluster, job: &Job) -> bool {
 }
 
 /// A job's place; as many jobs are counted as a planning cycle looks at.
-pub(super) fn place(cluster: &Cluster, now: UtcMicros, policy: &Policy, job: &Job) -> Place {
+pub(super) fn place(cluster: &Cluster, now: UtcMicros, policy: &Policy, job: &Job, partition: &str) -> Place {
     let mut place = Place { in_front: 0, length: 0, more: false, first: None, first_expected: None };
     let (mut counted, mut is_passed) = (0, false);
     for key in in_order(cluster, now, policy) {
@@ -27,9 +27,12 @@ pub(super) fn place(cluster: &Cluster, now: UtcMicros, policy: &Policy, job: &Jo
             break;
         }
         counted += 1;
-        let Some(other) = cluster.jobs().get(&key.job) else { continue };
+        let Some(turn) = Turn::of(cluster, key).filter(|turn| **turn.partition == *partition) else {
+            continue;
+        };
+        let other = turn.job;
         is_passed |= other.id == job.id;
-        if other.partition != job.partition || other.id != job.id && !stands_in_line(cluster, other) {
+        if other.id != job.id && !stands_in_line(cluster, other) {
             continue;
         }
         place.length += 1;

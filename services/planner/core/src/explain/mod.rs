@@ -39,9 +39,11 @@ pub fn explain(cluster: &Cluster, now: UtcMicros, policy: &Policy, id: JobId) ->
         explanation.outlook = Some(outlook);
         return Some(explanation);
     }
-    let mut watch = Watch::new(id);
+    let mut watch = Watch::new(job);
     let cycle = decide(cluster, now, policy, Some(&mut watch));
     let verdict = watch.reason().unwrap_or(job.reason);
+    let partition = watch.partition(job);
+    explanation.partition = partition.to_string();
     if let Some(block) = blocks::kept(&watch) {
         explanation.blocks.push(block);
         explanation.outlook = Some(outlook::of(cluster, now, policy, job, &watch, &cycle));
@@ -52,10 +54,10 @@ pub fn explain(cluster: &Cluster, now: UtcMicros, policy: &Policy, id: JobId) ->
         explanation.outlook = Some(outlook);
         return Some(explanation);
     }
-    let sight = figures::look(cluster, job);
+    let sight = figures::look(cluster, job, partition);
     explanation.blocks.extend(blocks::in_line(cluster, now, job, policy, &watch, sight.as_ref()));
     explanation.figures = sight.map(|sight| sight.figures);
-    explanation.place = Some(line::place(cluster, now, policy, job));
+    explanation.place = Some(line::place(cluster, now, policy, job, partition));
     explanation.outlook = Some(outlook::of(cluster, now, policy, job, &watch, &cycle));
     Some(explanation)
 }

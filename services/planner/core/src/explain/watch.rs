@@ -6,16 +6,31 @@ use daybook_schemas::events::PlannedStart;
 use daybook_schemas::job::Reason;
 use daybook_schemas::{JobId, NodeName, UtcMicros};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::plan::{Planning, choosy_until};
+use crate::queue::Turn;
+use crate::several::rank;
 
-/// A watch on one job; the cycle ends when it has been looked at.
+/// A watch on one job; the cycle ends when it has been looked at in every partition that it may start in. What is seen in
+/// the one that says most stays.
 pub(crate) struct Watch {
     job: JobId,
+    /// How many turns it is to have, and how many it has had.
+    turns: usize,
+    turns_seen: usize,
+    /// Which partition's `reason` and `met` these are, by its place in the job's order.
+    place: u32,
     reason: Option<Reason>,
-    kept_by: Option<(String, Window, bool)>,
     met: Option<Met>,
+    /// The reason that is given in the present turn.
+    said: Option<Reason>,
+    /// What alone keeps it from starting in the present turn.
+    keeper: Option<Keeper>,
 }
+
+/// A reservation, with its time, and whether that is for maintenance.
+pub(crate) type Keeper = (String, Window, bool);
 
 /// What was so when the cycle came to the job, and what it then did.
 #[derive(Default)]
@@ -40,11 +55,44 @@ pub(crate) struct Met {
     pub(crate) is_started: bool,
     /// Its protected start.
     pub(crate) planned: Option<PlannedStart>,
+    /// What alone kept it from starting.
+    kept_by: Option<Keeper>,
 }
 
 impl Watch {
-    pub(crate) fn new(job: JobId) -> Watch {
-        Watch { job, reason: None, kept_by: None, met: None }
+    pub(crate) fn new(job: &Job) -> Watch {
+        let turns = job.partitions().len();
+        Watch {
+            job: job.id,
+            turns,
+            turns_seen: 0,
+            place: 0,
+            reason: None,
+            met: None,
+            said: None,
+            keeper: None,
+        }
+    }
+
+    /// The partition that is spoken of.
+    pub(crate) fn partition<'j>(&self, job: &'j Job) -> &'j Arc<str> {
+        job.partitions().get(self.place as usize).unwrap_or(&job.partition)
+    }
+
+    /// A turn is over; it is kept where it says more than those before.
+    fn end_turn(&mut self, place: u32, met: Met) {
+        self.turns_seen += 1;
+        let (said, keeper) = (self.said.take(), self.keeper.take());
+        // Where it starts nothing is said. Of equals that of the earliest protected start counts, else the one that it
+        // names first, as for what is recorded.
+        let rank_of = |met: &Met, said: Option<Reason>, place: u32| {
+            let start = met.planned.as_ref().map_or(i64::MAX, |planned| planned.start.0);
+            (!met.is_started, said.map_or_else(|| rank(Reason::Priority), rank), start, place)
+        };
+        let known = self.met.as_ref().map(|known| rank_of(known, self.reason, self.place));
+        if known.is_none_or(|known| rank_of(&met, said, place) < known) {
+            (self.place, self.reason, self.met) = (place, said, Some(Met { kept_by: keeper, ..met }));
+        }
     }
 
     /// The reason that the cycle gave; `None`: none, or it did not come to the job.
@@ -52,9 +100,9 @@ impl Watch {
         self.reason
     }
 
-    /// The reservation that alone keeps it from starting, with its time, and whether that is for maintenance.
-    pub(crate) fn kept_by(&self) -> Option<&(String, Window, bool)> {
-        self.kept_by.as_ref()
+    /// The reservation that alone keeps it from starting.
+    pub(crate) fn kept_by(&self) -> Option<&Keeper> {
+        self.met.as_ref()?.kept_by.as_ref()
     }
 
     /// `None`: the cycle did not come to the job.
@@ -71,18 +119,25 @@ impl<'a> Planning<'a, '_> {
     /// The watched job's place in the queue, where it is of this kind.
     pub(crate) fn watched_of(&self, kind: &ReadyKind) -> Option<PendingKey> {
         let job = self.cluster.jobs().get(&self.watch.as_ref()?.job)?;
-        kind.is_of(job).then(|| self.cluster.pending_key(job))
+        let is_of = |key: &PendingKey| self.cluster.ready_kind(job, key.place) == *kind;
+        let is_cheaply_other = kind.request != job.request || kind.time_limit != job.time_limit;
+        if is_cheaply_other && job.partitions.is_none() {
+            return None;
+        }
+        self.cluster.pending_keys(job).find(is_of)
     }
 
     /// Whether the job that this cycle is for has been looked at.
     pub(crate) fn has_seen_enough(&self) -> bool {
-        self.watch.as_ref().is_some_and(|watch| watch.met.is_some())
+        self.watch.as_ref().is_some_and(|watch| {
+            watch.turns_seen >= watch.turns || watch.met.as_ref().is_some_and(|met| met.is_started)
+        })
     }
 
     /// Notes the reason that a job is given.
     pub(crate) fn note_reason(&mut self, job: &Job, reason: Reason) {
         if let Some(watch) = self.watch.as_mut().filter(|watch| watch.job == job.id) {
-            watch.reason = Some(reason);
+            watch.said = Some(reason);
         }
     }
 
@@ -91,15 +146,15 @@ impl<'a> Planning<'a, '_> {
         if let Some(watch) = self.watch.as_mut().filter(|watch| watch.job == job.id) {
             let reservations = &self.reservations;
             let name = reservations.name(keeper).to_string();
-            watch.kept_by = Some((name, reservations.window(keeper), reservations.is_maintenance(keeper)));
+            watch.keeper = Some((name, reservations.window(keeper), reservations.is_maintenance(keeper)));
         }
     }
 
     /// Decides on the watched job, and notes what was so before and after.
-    pub(crate) fn consider_watched(&mut self, job: &'a Job) {
-        let access = self.access_of(job);
-        let number = self.kind_of(job, access);
-        let until = self.end_of(self.window(job));
+    pub(crate) fn consider_watched(&mut self, turn: Turn<'a>) {
+        let job = turn.job;
+        let number = self.kind_of(turn, self.access_of(job));
+        let until = self.end_of(self.windows(turn).shortest);
         let kind = self.kinds.get(number);
         let line = kind.line();
         let free = |site: usize| self.ground.free(site).map(Cow::Borrowed);
@@ -125,7 +180,7 @@ impl<'a> Planning<'a, '_> {
             blocked_in_front: line.and_then(|line| self.blocked.get(&line)).copied().unwrap_or(0),
             ..Met::default()
         };
-        self.decide_on(job);
+        self.decide_on(turn);
         if self
             .kinds
             .get(number)
@@ -133,12 +188,12 @@ impl<'a> Planning<'a, '_> {
             .as_ref()
             .is_some_and(|(reason, _)| *reason == Reason::ReqNodeNotAvail)
         {
-            met.unavailable = self.unavailable(job, number).into_iter().cloned().collect();
+            met.unavailable = self.unavailable(turn.job, number).into_iter().cloned().collect();
         }
         met.is_started = self.cycle.starts.len() > met.starts_in_front as usize;
         met.planned = self.cycle.reservations.get(met.promises.len()).cloned();
         if let Some(watch) = &mut self.watch {
-            watch.met = Some(met);
+            watch.end_turn(turn.place, met);
         }
     }
 }

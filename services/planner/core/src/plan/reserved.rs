@@ -7,7 +7,9 @@ use daybook_model::fit::{Share, place};
 use daybook_schemas::job::Reason;
 
 use super::Planning;
+use crate::queue::Turn;
 use crate::reservations::Access;
+use crate::windows::Windows;
 
 impl<'a> Planning<'a, '_> {
     /// In which reservation a job waits, if it does so in one that it may use now.
@@ -20,26 +22,27 @@ impl<'a> Planning<'a, '_> {
         numbers.iter().any(|number| !self.kinds.get(*number).is_blocked(seconds))
     }
 
-    /// Places a job in the first reservation that has room for it (`earlier`), else as the kind that it waits as.
+    /// Places a job in the first reservation that has room for it (`earlier`), else as the kind that it waits as. Gives the
+    /// kind and the window, too.
     pub(super) fn place_first(
         &mut self,
         earlier: &[usize],
         number: usize,
-        seconds: i64,
-    ) -> Option<(usize, Vec<Share>)> {
+        windows: &Windows,
+    ) -> Option<(usize, i64, Vec<Share>)> {
         for number in earlier {
-            if self.kinds.get(*number).is_blocked(seconds) {
+            if self.kinds.get(*number).is_blocked(windows.shortest) {
                 continue;
             }
-            if let Some(shares) = self.place_now(*number, seconds) {
-                return Some((*number, shares));
+            if let Some((seconds, shares)) = self.place_longest(*number, windows) {
+                return Some((*number, seconds, shares));
             }
-            self.kinds.get_mut(*number).block(seconds);
+            self.kinds.get_mut(*number).block(windows.shortest);
         }
-        if self.kinds.get(number).is_blocked(seconds) {
+        if self.kinds.get(number).is_blocked(windows.shortest) {
             return None;
         }
-        self.place_now(number, seconds).map(|shares| (number, shares))
+        self.place_longest(number, windows).map(|(seconds, shares)| (number, seconds, shares))
     }
 
     /// The reservation without which a kind would start now; `None`: it would not.
@@ -72,19 +75,19 @@ impl<'a> Planning<'a, '_> {
 
     /// Such a job stands in no line: what is behind it does not wait for it, and the first K of a partition get a
     /// protected start of their own.
-    pub(super) fn wait_for_nodes(&mut self, job: &'a Job, number: usize, seconds: i64, keeper: usize) {
+    pub(super) fn wait_for_nodes(&mut self, turn: Turn<'a>, number: usize, seconds: i64, keeper: usize) {
         let detail = match self.reservations.is_maintenance(keeper) {
             true => "Reserved for maintenance",
             false => "May be reserved for other job",
         };
-        self.note_keeper(job, keeper);
-        self.give_reason(job, Reason::ReqNodeNotAvail, detail);
+        self.note_keeper(turn.job, keeper);
+        self.give_reason(turn, Reason::ReqNodeNotAvail, detail);
         let Some(line) = self.kinds.get(number).line() else { return };
         let before = self.kept_back.entry(line).or_insert(0);
         let position = *before;
         *before = before.saturating_add(1);
         if self.may_protect(position) {
-            self.reserve(job, number, seconds);
+            self.reserve(turn.job, number, seconds);
         }
     }
 }

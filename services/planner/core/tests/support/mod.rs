@@ -103,7 +103,7 @@ impl Simulation {
 
     pub fn update_node(&mut self, node: &str, state: NodeUpdateState) {
         let reason = Some("test".to_string());
-        self.say(Subject::Jobs, NodeUpdated { node: NodeName::from(node), state: Some(state), reason });
+        self.say(Subject::Jobs, NodeUpdated::new(NodeName::from(node), Some(state), reason));
     }
 
     /// What would be decided now.
@@ -162,6 +162,9 @@ pub fn job(name: &str, partition: &str, minutes: u32) -> JobSpec {
         begin: None,
         dependencies: None,
         kill_on_invalid_dependency: false,
+        keep_on_invalid_dependency: false,
+        time_min: None,
+        deadline: None,
         hold: false,
         nice: 0,
         requeue: true,

@@ -3,19 +3,24 @@
 //! ```text
 //! cluster weights=age:1000,fairshare:10000,size:100,short:500,qos:10,partition:10 half_life=3600 period=300 max_age=86400
 //! account NAME parent=root shares=1 | user NAME account=ml shares=1|parent | qos NAME priority=10 factor=2000000
-//! calculate (where it is time) | priorities | prioritise JOB priority=5000 site=-7 nice=3 | release JOB
+//! calculate (where it is time) | priorities
 //! cluster licenses=matlab:2,ansys switch_wait=300 block_sizes=2,4 memory=on order=strict|expected|queue reservations=1 jobs_max=100 default_mem_per_cpu=500
 //! node node01 cpus=8 mem=16000 gpus=a100,a100 weight=1 features=a,b sockets=2 threads=2 unregistered
 //!      cores=0-3/4-7 links=0,4/4,0 (of each GPU)
 //! switch leaf1 nodes=node01,node02 | switch top switches=leaf1,leaf2 | block b1 nodes=node01,node02
-//! partition main nodes=node01,node02 max_time=60 min_nodes=1 max_nodes=2 tier=1 state=UP exclusive
-//! submit NAME p=main t=30 N=1-2 n=4 c=2 tpn=2 mem=500 mem_per_cpu=500 mem_per_gpu=500 gres=a100:2 gpus=2 gpt=1
+//! partition main nodes=node01,node02 max_time=60 default_time=10 min_nodes=1 max_nodes=2 tier=1 state=UP exclusive
+//!      accounts=ml deny_accounts=bio qos=high deny_qos=low max_mem=500 cpus_per_gpu=2
+//! submit NAME p=main,short account=ml qos=high t=30|NONE N=1-2 n=4 c=2 tpn=2 mem=500 mem_per_cpu=500 mem_per_gpu=500 gres=a100:2 gpus=2 gpt=1
 //!        L=matlab:2,ansys contiguous switches=1@300 exclusive w=node01 x=node02 C=a array=0-9%2 begin=60 nice=5 after=ok:1 kill hold
 //!        reservation=r1,r2 uid=1002 user=bob account=ml qos=high
 //! reserve NAME nodes=node01 in=3600 for=1800 uids=1001 accounts=ml flags=maint,flex,overlap,magnetic,daily,purge=300,float
 //! unreserve NAME | reservations
-//! plan | why JOB | tick SECONDS | end RUN [fail] [held] | cancel JOB | hold JOB | drain NODE | resume NODE | down NODE | jobs |
-//!        fragmentation
+//!        time_min=30 deadline=90 (minutes from now) d=afterok:1?singleton (as typed) keep
+//! update JOB nice=5 priority=7 site=-7 t=30 time_min=5 deadline=90 d=afterok:1 p=main throttle=2
+//! update PARTITION … | delete PARTITION (while it runs; the settings of `partition`)
+//! part ARRAY tasks=1-3 | hold JOB [admin] [tasks=1-3] | release JOB [as_owner] [tasks=1-3] | requeue JOB [hold]
+//! plan | why JOB | tick SECONDS | end RUN [fail] [held] | cancel JOB [tasks=1-3] | drain NODE | fail NODE | resume NODE |
+//!        down NODE | feature NODE active=a,b weight=3 | jobs | details JOB | fragmentation
 //! ```
 //!
 //! Where lines of the first six kinds stand behind others, they change the configuration.
@@ -24,13 +29,13 @@ use std::fmt::Write;
 
 use daybook_plan::Cycle;
 use daybook_plan::fragmentation::Figure;
-use daybook_schemas::JobId;
 use daybook_schemas::accounts::{Association, FACTOR_ONE, Qos, Shares};
 use daybook_schemas::events::{
-    AssociationDefined, JobReleased, JobTarget, JobUpdated, QosDefined, ReservationCreated,
+    AssociationDefined, JobCancelRequested, JobHeld, JobParted, JobReleased, JobRequeued, JobTarget,
+    JobUpdated, NodeUpdated, PartitionDeleted, PartitionUpdated, QosDefined, ReservationCreated,
     ReservationDeleted,
 };
-use daybook_schemas::grammar::license;
+use daybook_schemas::grammar::{dependency, license};
 use daybook_schemas::job::{
     ArrayRequest, Dependencies, Dependency, DependencyKind, GpuRequest, GpuScope, JobSpec, JobState, JobUser,
     MemoryRequest, SwitchRequest, TimeLimit,
@@ -43,7 +48,7 @@ use daybook_schemas::priority::PriorityParameters;
 use daybook_schemas::reservation::{Repeat, ReservationDefinition, ReservationFlags, ReservationUser};
 use daybook_schemas::run::ExitStatus;
 use daybook_schemas::topology::{BlockDefinition, BlockTopology, SwitchDefinition, Topology};
-use daybook_schemas::{Mebibytes, NodeName, Seconds};
+use daybook_schemas::{Body, JobId, Mebibytes, NodeName, Seconds, Subject, UtcMicros};
 
 use super::{DAWN, Simulation, configuration, job, node, parameters, partition};
 
@@ -126,6 +131,15 @@ impl Script {
             "cluster" => self.set_cluster(&mut options),
             "node" => self.set_node(name, &mut options),
             "partition" => self.set_partition(name, &mut options),
+            "update" if name.parse::<u32>().is_err() => {
+                let partition = definition(name, &mut options);
+                self.simulation.say(Subject::Jobs, PartitionUpdated { partition });
+                String::new()
+            }
+            "delete" => {
+                self.simulation.say(Subject::Jobs, PartitionDeleted { name: name.to_string() });
+                String::new()
+            }
             "switch" | "block" => self.connect(verb, name, &mut options),
             "submit" => self.submit(name, &mut options),
             "plan" => self.plan(),
@@ -133,11 +147,12 @@ impl Script {
             "jobs" => self.jobs(),
             "reserve" => self.reserve(name, &mut options),
             "reservations" => self.reservations(),
+            "update" => self.update(name, &mut options),
+            "details" => self.details(name),
             "fragmentation" => self.fragmentation(),
             "account" | "user" | "qos" => self.define(verb, name, &mut options),
             "calculate" => self.calculate(),
             "priorities" => self.priorities(),
-            "prioritise" => self.prioritise(name, &mut options),
             _ => self.change(verb, name, &mut options),
         };
         assert!(options.0.is_empty(), "{line}: unknown {:?}", options.0);
@@ -163,6 +178,7 @@ impl Script {
         if let Some(seconds) = options.number("switch_wait") {
             parameters.switch_wait_max = Seconds(seconds.into());
         }
+        parameters.kill_invalid_dependency = options.get("kill_invalid_depend").is_some();
         let sizes = options.list("block_sizes");
         self.blocks.sizes = sizes.iter().map(|size| size.parse().unwrap()).collect();
         if let Some(count) = options.number("reservations") {
@@ -204,22 +220,8 @@ impl Script {
 
     fn set_partition(&mut self, name: &str, options: &mut Options<'_>) -> String {
         self.is_configured = false;
-        let mut definition = partition(name, &options.list("nodes"));
-        if let Some(minutes) = options.number("max_time") {
-            definition.max_time = TimeLimit::minutes(minutes);
-        }
-        definition.min_nodes = options.number("min_nodes").unwrap_or(0);
-        definition.max_nodes = options.number("max_nodes");
-        definition.priority_tier = options.number("tier").unwrap_or(1);
-        definition.exclusive = options.get("exclusive").is_some();
-        definition.state = match options.get("state") {
-            Some("DOWN") => PartitionState::Down,
-            Some("DRAIN") => PartitionState::Drain,
-            Some("INACTIVE") => PartitionState::Inactive,
-            _ => PartitionState::Up,
-        };
         self.partitions.retain(|partition| partition.name != name);
-        self.partitions.push(definition);
+        self.partitions.push(definition(name, options));
         String::new()
     }
 
@@ -259,15 +261,16 @@ impl Script {
 
     fn submit(&mut self, name: &str, options: &mut Options<'_>) -> String {
         let mut spec = job(name, options.get("p").unwrap_or("main"), 60);
-        spec.time_limit = Some(match options.get("t") {
-            Some("UNLIMITED") => TimeLimit::Unlimited,
-            limit => TimeLimit::minutes(limit.map_or(60, |limit| limit.parse().unwrap())),
-        });
+        spec.time_limit = match options.get("t") {
+            Some("NONE") => None,
+            Some("UNLIMITED") => Some(TimeLimit::Unlimited),
+            limit => Some(TimeLimit::minutes(limit.map_or(60, |limit| limit.parse().unwrap()))),
+        };
+        spec.account = options.get("account").map(str::to_string);
+        spec.qos = options.get("qos").map(str::to_string);
         spec.begin = options.number("begin").map(|seconds| self.simulation.now.plus_seconds(seconds.into()));
         spec.nice = options.number("nice").unwrap_or(0) as i32;
         spec.reservation = options.get("reservation").map(str::to_string);
-        spec.account = options.get("account").map(str::to_string);
-        spec.qos = options.get("qos").map(str::to_string);
         if let Some(uid) = options.number("uid") {
             spec.user = JobUser { uid, ..(*spec.user).clone() }.into();
         }
@@ -276,6 +279,10 @@ impl Script {
         }
         spec.hold = options.get("hold").is_some();
         spec.kill_on_invalid_dependency = options.get("kill").is_some();
+        spec.keep_on_invalid_dependency = options.get("keep").is_some();
+        spec.time_min = options.number("time_min").map(TimeLimit::minutes);
+        spec.deadline = self.in_minutes(options, "deadline");
+        spec.dependencies = options.get("d").map(|text| dependency::parse(text).unwrap());
         if let Some((kind, other)) = options.get("after").and_then(|after| after.split_once(':')) {
             let kind = match kind {
                 "ok" => DependencyKind::AfterOk,
@@ -294,6 +301,51 @@ impl Script {
         }
         set_request(&mut spec, options);
         format!("job {}\n", self.simulation.submit(spec))
+    }
+
+    fn in_minutes(&self, options: &mut Options<'_>, key: &str) -> Option<UtcMicros> {
+        options.number(key).map(|minutes| self.simulation.now.plus_seconds(i64::from(minutes) * 60))
+    }
+
+    /// Changes a job as `scontrol update` does.
+    fn update(&mut self, name: &str, options: &mut Options<'_>) -> String {
+        let job = JobId(name.parse().unwrap());
+        let dependencies = options.get("d").map(|text| dependency::parse(text).unwrap());
+        let circle = |conditions| self.simulation.cluster.would_wait_for_itself(job, conditions);
+        let is_circular = dependencies.as_ref().is_some_and(circle);
+        let change = JobUpdated {
+            job,
+            nice: options.number("nice").map(|nice| nice as i32),
+            priority: options.number("priority"),
+            site_factor: options.get("site").map(|site| site.parse().unwrap()),
+            time_limit: options.number("t").map(TimeLimit::minutes),
+            time_min: options.number("time_min").map(TimeLimit::minutes),
+            deadline: self.in_minutes(options, "deadline"),
+            partition: options.get("p").map(str::to_string),
+            array_running_max: options.number("throttle"),
+            dependencies,
+            ..JobUpdated::default()
+        };
+        self.simulation.say(Subject::Jobs, change);
+        if is_circular { "  circular: its conditions stay as they were\n".to_string() } else { String::new() }
+    }
+
+    /// What is known of a job beside its state.
+    fn details(&self, name: &str) -> String {
+        let cluster = &self.simulation.cluster;
+        let Some(job) = cluster.jobs().get(&JobId(name.parse().unwrap())) else {
+            return "  unknown\n".to_string();
+        };
+        let state = cluster.shown_state(job).word();
+        let reason = job.shown_reason(self.simulation.now).word();
+        let priority = job.shown_priority();
+        let priority = if job.priority_fixed { format!("{priority} (set)") } else { priority.to_string() };
+        let open = daybook_model::dependency_notation(cluster, job);
+        let limit = job.time_limit.whole_minutes().map_or("none".to_string(), |minutes| minutes.to_string());
+        format!(
+            "  {state} {reason}, priority {priority}, nice {}, limit {limit}, open \"{open}\"\n",
+            job.nice
+        )
     }
 
     fn plan(&mut self) -> String {
@@ -367,19 +419,6 @@ impl Script {
         cluster.ready().iter().map(line).collect()
     }
 
-    fn prioritise(&mut self, job: &str, options: &mut Options<'_>) -> String {
-        let number = |text: Option<&str>| text.map(|text| text.parse::<i32>().unwrap());
-        let change = JobUpdated {
-            job: JobId(job.parse().unwrap()),
-            priority: options.number("priority"),
-            site_factor: number(options.get("site")),
-            nice: number(options.get("nice")),
-            ..JobUpdated::default()
-        };
-        self.simulation.say(daybook_schemas::Subject::Jobs, change);
-        String::new()
-    }
-
     /// What is free on GPUs, and what of it those who usually come could not use, after what would be decided now.
     fn fragmentation(&self) -> String {
         let Some(figure) = self.simulation.consider().fragmentation else {
@@ -424,7 +463,9 @@ impl Script {
             let reason = job.shown_reason(self.simulation.now).word();
             let waits = job.tasks_waiting.as_ref().map(|tasks| format!("_[{tasks}]")).unwrap_or_default();
             let shown = if job.state == JobState::Pending { reason } else { "" };
-            writeln!(out, "  {}{waits} {} {shown}", job.id, job.state.word()).unwrap();
+            let several =
+                job.partitions.as_ref().map(|_| format!(" in {}", job.partition)).unwrap_or_default();
+            writeln!(out, "  {}{waits} {} {shown}{several}", job.id, job.state.word()).unwrap();
         }
         out
     }
@@ -495,14 +536,28 @@ impl Script {
                     simulation.release(name.parse().unwrap());
                 }
             }
-            "cancel" => simulation.cancel(number()),
-            "hold" => simulation.hold(number()),
-            "release" => {
-                let target = JobTarget { job: number(), tasks: None };
-                simulation.say(daybook_schemas::Subject::Jobs, JobReleased { target });
+            "cancel" | "hold" | "release" | "part" | "requeue" => {
+                let tasks = options.get("tasks").map(|tasks| tasks.parse().unwrap());
+                let target = JobTarget { job: number(), tasks };
+                let body: Body = match verb {
+                    "cancel" => JobCancelRequested { target, uid: 0, signal: None, batch: false }.into(),
+                    "hold" => JobHeld { target, by_administrator: options.get("admin").is_some() }.into(),
+                    "release" => JobReleased { target, as_owner: options.get("as_owner").is_some() }.into(),
+                    "part" => JobParted { array: target.job, tasks: target.tasks.unwrap() }.into(),
+                    _ => JobRequeued { job: target.job, hold: options.get("hold").is_some() }.into(),
+                };
+                simulation.say(Subject::Jobs, body);
             }
+            "feature" => {
+                let active =
+                    options.get("active").map(|names| names.split(',').map(str::to_string).collect());
+                let weight = options.number("weight");
+                let change = NodeUpdated::new(NodeName::from(name), None, None);
+                simulation.say(Subject::Admin, NodeUpdated { active_features: active, weight, ..change });
+            }
+            "fail" => simulation.update_node(name, NodeUpdateState::Fail),
             "unreserve" => {
-                simulation.say(daybook_schemas::Subject::Jobs, ReservationDeleted { name: name.to_string() });
+                simulation.say(Subject::Jobs, ReservationDeleted { name: name.to_string() });
             }
             "drain" => simulation.update_node(name, NodeUpdateState::Drain),
             "resume" => simulation.update_node(name, NodeUpdateState::Resume),
@@ -533,6 +588,34 @@ fn priority_parameters(weights: &str, options: &mut Options<'_>) -> PriorityPara
     parameters.period = seconds("period", parameters.period);
     parameters.age_max = seconds("max_age", parameters.age_max);
     parameters
+}
+
+/// A partition with the settings given, and the rest as where nothing is said.
+fn definition(name: &str, options: &mut Options<'_>) -> PartitionDefinition {
+    let mut definition = partition(name, &options.list("nodes"));
+    if let Some(minutes) = options.number("max_time") {
+        definition.max_time = TimeLimit::minutes(minutes);
+    }
+    definition.default_time = options.number("default_time").map(TimeLimit::minutes);
+    definition.min_nodes = options.number("min_nodes").unwrap_or(0);
+    definition.max_nodes = options.number("max_nodes");
+    definition.priority_tier = options.number("tier").unwrap_or(1);
+    definition.exclusive = options.get("exclusive").is_some();
+    definition.state = match options.get("state") {
+        Some("DOWN") => PartitionState::Down,
+        Some("DRAIN") => PartitionState::Drain,
+        Some("INACTIVE") => PartitionState::Inactive,
+        _ => PartitionState::Up,
+    };
+    let names = |names: Vec<&str>| -> Vec<String> { names.into_iter().map(str::to_string).collect() };
+    let allowed = |list: Vec<&str>| (!list.is_empty()).then(|| names(list));
+    definition.allow_accounts = allowed(options.list("accounts"));
+    definition.deny_accounts = names(options.list("deny_accounts"));
+    definition.allow_qos = allowed(options.list("qos"));
+    definition.deny_qos = names(options.list("deny_qos"));
+    definition.max_memory_per_node = options.number("max_mem").map(|most| Mebibytes(most.into()));
+    definition.default_cpus_per_gpu = options.number("cpus_per_gpu");
+    definition
 }
 
 pub fn set_request(spec: &mut JobSpec, options: &mut Options<'_>) {

@@ -1,16 +1,17 @@
 //! What an event says, in words: one function for each event type.
 
 use daybook_schemas::events::{
-    ClusterConfigured, JobCancelRequested, JobFinished, JobHeld, JobReleased, JobRequeued, JobSubmitted,
-    JobTarget, JobUpdated, LogDurabilityDeclared, LogSync, LogVersionBarrier, NodeLeaseLost,
-    NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated, PlannerCycle, ReasonChange, ReasonFigures,
-    ReservationCreated, ReservationDeleted, ReservationUpdated, RunAllocated, RunEnded, RunLost,
-    RunNodeReleased, RunStarted,
+    ClusterConfigured, JobCancelRequested, JobFinished, JobHeld, JobParted, JobReleased, JobRequeued,
+    JobSubmitted, JobTarget, JobUpdated, LogDurabilityDeclared, LogSync, LogVersionBarrier, NodeLeaseLost,
+    NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated, PartitionDeleted, PartitionUpdated,
+    PlannerCycle, ReasonChange, ReasonFigures, ReservationCreated, ReservationDeleted, ReservationUpdated,
+    RunAllocated, RunEnded, RunLost, RunNodeReleased, RunStarted,
 };
 use daybook_schemas::grammar::duration::format_time_limit;
 use daybook_schemas::grammar::hostlist;
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::GpuScope;
+use daybook_schemas::node::PartitionDefinition;
 use daybook_schemas::reservation::ReservationDefinition;
 use daybook_schemas::run::RunNode;
 use serde::de::DeserializeOwned;
@@ -31,6 +32,9 @@ pub fn of(event_type: &str, data: &Value) -> String {
             let by = if data.by_administrator { ", by an administrator" } else { "" };
             format!("job {}{by}", target(&data.target))
         }),
+        "job.parted.v1" => {
+            with(data, |data: JobParted| format!("tasks {} of array {}", data.tasks, data.array))
+        }
         "job.released.v1" => with(data, |data: JobReleased| format!("job {}", target(&data.target))),
         "job.requeued.v1" => with(data, |data: JobRequeued| {
             format!("job {}{}", data.job, if data.hold { ", on hold" } else { "" })
@@ -52,6 +56,8 @@ pub fn of(event_type: &str, data: &Value) -> String {
         }),
         "node.registered.v1" => with(data, node_registered),
         "node.updated.v1" => with(data, node_updated),
+        "partition.updated.v1" => with(data, |data: PartitionUpdated| partition(&data.partition)),
+        "partition.deleted.v1" => with(data, |data: PartitionDeleted| format!("partition {}", data.name)),
         "planner.cycle.v1" => with(data, planner_cycle),
         "reservation.created.v1" => with(data, |data: ReservationCreated| reservation(&data.reservation)),
         "reservation.updated.v1" => with(data, |data: ReservationUpdated| reservation(&data.reservation)),
@@ -129,6 +135,17 @@ fn cluster_configured(data: ClusterConfigured) -> String {
         data.cluster_name,
         data.nodes.len(),
         data.partitions.len()
+    )
+}
+
+fn partition(partition: &PartitionDefinition) -> String {
+    let state = format!("{:?}", partition.state).to_ascii_uppercase();
+    format!(
+        "partition {}, {state}, {} nodes, tier {}, at most {}",
+        partition.name,
+        partition.nodes.len(),
+        partition.priority_tier,
+        format_time_limit(partition.max_time)
     )
 }
 

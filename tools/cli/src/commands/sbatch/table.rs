@@ -38,7 +38,7 @@ pub const OPTIONS: &[Opt] = &[
     Opt::refused(None, "cpu-freq", Value("FREQUENCIES")),
     Opt::refused(None, "cpus-per-gpu", Value("N")),
     Opt::new(Some('c'), "cpus-per-task", Value("N"), "CPUs for each task"),
-    Opt::refused(None, "deadline", Value("TIME")),
+    Opt::new(None, "deadline", Value("TIME"), "do not start it if it could not end before (as for --begin)"),
     Opt::refused(None, "delay-boot", Value("MINUTES")),
     Opt::new(
         Some('d'),
@@ -141,7 +141,12 @@ pub const OPTIONS: &[Opt] = &[
     Opt::refused(None, "thread-spec", Value("N")),
     Opt::refused(None, "threads-per-core", Value("N")),
     Opt::new(Some('t'), "time", Value("TIME"), "the time limit (90, 10:30, 1:00:00, 2-12, UNLIMITED)"),
-    Opt::refused(None, "time-min", Value("TIME")),
+    Opt::new(
+        None,
+        "time-min",
+        Value("TIME"),
+        "the time limit may be shortened down to this to start earlier",
+    ),
     Opt::refused(None, "tmp", Value("SIZE")),
     Opt::new(None, "uid", Value("USER"), "run it as this user; for administrators"),
     options::USAGE,

@@ -49,7 +49,8 @@ pub struct Wishes {
     pub hold: bool,
     pub ignore_pbs: bool,
     pub job_name: Option<String>,
-    pub kill_on_invalid_dependency: bool,
+    /// `--kill-on-invalid-dep`, where it is given.
+    pub kill_on_invalid_dependency: Option<bool>,
     pub licenses: Vec<License>,
     pub memory: Option<MemoryRequest>,
     pub nice: i32,
@@ -66,6 +67,8 @@ pub struct Wishes {
     pub reservation: Option<String>,
     pub switches: Option<SwitchRequest>,
     pub time_limit: Option<TimeLimit>,
+    pub time_min: Option<TimeLimit>,
+    pub deadline: Option<UtcMicros>,
     pub user: Option<JobUser>,
     pub verbose: u32,
     pub wait: bool,
@@ -124,7 +127,7 @@ impl Wishes {
             "hold" => self.hold = true,
             "ignore-pbs" => self.ignore_pbs = true,
             "job-name" => self.job_name = text(),
-            "kill-on-invalid-dep" => self.kill_on_invalid_dependency = read_yes_or_no(name, value)?,
+            "kill-on-invalid-dep" => self.kill_on_invalid_dependency = Some(read_yes_or_no(name, value)?),
             "nice" => self.nice = read_nice(given.value.as_deref())?,
             "reservation" => self.reservation = text(),
             "requeue" => self.requeue = Some(true),
@@ -136,6 +139,15 @@ impl Wishes {
             "quiet" => self.quiet = true,
             "time" => {
                 self.time_limit = Some(duration::parse_time_limit(value).map_err(|_| Fault::invalid(name))?)
+            }
+            "time-min" => {
+                let least = duration::parse_time_limit(value).map_err(|_| Fault::invalid(name))?;
+                self.time_min = Some(least);
+            }
+            "deadline" => {
+                let deadline = times::parse_future(value);
+                self.deadline =
+                    Some(deadline.map_err(|error| Fault::invalid(name).after(error.to_string()))?);
             }
             "uid" => self.user = Some(read_user(value, around.is_root)?),
             "verbose" => self.verbose = self.verbose.saturating_add(1),

@@ -27,6 +27,11 @@ pub fn requeue(word: &str, arguments: &[String], held: bool) -> u8 {
     act(word, "/v1/jobs/requeue", arguments, held, false)
 }
 
+/// Puts jobs in front of their owner's others.
+pub fn top(word: &str, arguments: &[String]) -> u8 {
+    act(word, "/v1/jobs/top", arguments, false, false)
+}
+
 fn act(word: &str, path: &str, arguments: &[String], hold: bool, is_hold: bool) -> u8 {
     if arguments.is_empty() {
         say::line(format!("too few arguments for keyword:{word}"));
@@ -34,15 +39,18 @@ fn act(word: &str, path: &str, arguments: &[String], hold: bool, is_hold: bool) 
     }
     match jobs_and_act(path, arguments, hold, is_hold) {
         Ok(exit) => exit,
-        Err(Failure::NoJobId(text)) => {
-            say::line(format!("Invalid job id specified for job {text}"));
-            1
-        }
+        Err(Failure::NoJobId(text)) => no_such_job(&text),
         Err(Failure::Call(error)) => {
             let prefix = if is_hold { "slurm_suspend error" } else { "slurm_requeue error" };
             super::report_call(prefix, &error)
         }
     }
+}
+
+/// Says that there is no such job.
+pub fn no_such_job(text: &str) -> u8 {
+    say::line(format!("Invalid job id specified for job {text}"));
+    1
 }
 
 enum Failure {
@@ -71,7 +79,11 @@ fn jobs_and_act(path: &str, arguments: &[String], hold: bool, is_hold: bool) -> 
     }
     let mut client = Client::connect().map_err(CallError::from)?;
     if !names.is_empty() {
-        by_id.extend(jobs_of_names(&mut client, names)?);
+        let found = jobs_of_names(&mut client, &names)?;
+        if found.is_empty() {
+            return Err(Failure::NoJobId(names.join(",")));
+        }
+        by_id.extend(found);
     }
     let request = JobAction { request_id: uuid::Uuid::new_v4().to_string(), jobs: by_id, hold };
     let changed: Changed = client.post(path, &request)?;
@@ -99,12 +111,13 @@ fn name_of(argument: &str) -> Option<&str> {
     ["name", "jobname"].contains(&key.to_ascii_lowercase().as_str()).then_some(name)
 }
 
-/// The caller's jobs of these names that have not ended.
-fn jobs_of_names(client: &mut Client, names: Vec<String>) -> Result<Vec<JobSelector>, Failure> {
+/// The caller's jobs of these names that have not ended; of everybody where root asks.
+pub fn jobs_of_names(client: &mut Client, names: &[String]) -> Result<Vec<JobSelector>, CallError> {
+    let own = people::own_uid();
     let query = JobQuery {
         filter: JobFilter {
-            names: names.clone(),
-            uids: vec![people::own_uid()],
+            names: names.to_vec(),
+            uids: if own == 0 { Vec::new() } else { vec![own] },
             states: vec![JobState::Pending, JobState::Running, JobState::Suspended],
             ..JobFilter::default()
         },
@@ -112,11 +125,6 @@ fn jobs_of_names(client: &mut Client, names: Vec<String>) -> Result<Vec<JobSelec
         expand_arrays: false,
     };
     let table: JobTable = client.post("/v1/jobs/query", &query)?;
-    let ids = table
-        .rows
-        .iter()
-        .filter_map(|row| row.first())
-        .filter_map(|id| job_id::parse_selector(&id.to_string()).ok());
-    let ids: Vec<JobSelector> = ids.collect();
-    if ids.is_empty() { Err(Failure::NoJobId(names.join(","))) } else { Ok(ids) }
+    let ids = table.rows.iter().filter_map(|row| row.first());
+    Ok(ids.filter_map(|id| job_id::parse_selector(&id.to_string()).ok()).collect())
 }

@@ -1,8 +1,11 @@
 //! `scontrol`: show and change jobs, nodes and the rest of the cluster's state.
 
+mod entity;
 mod jobs;
 mod keyword;
+mod partition;
 mod ping;
+mod reconfigure;
 pub mod reservation;
 pub mod show;
 mod table;
@@ -23,7 +26,8 @@ pub use ping::run as ping;
 pub const COMMAND: Command = Command {
     name: "scontrol",
     summary: "Show jobs, nodes, partitions and reservations, and change them.\n\n\
-              Commands: show, hold, uhold, release, requeue, requeuehold, update, create, delete, ping, version, help.\n\
+              Commands: show, hold, uhold, release, requeue, requeuehold, top, update, create, delete, reconfigure,\n\
+              ping, version, help.\n\
               Words may be shortened, in any letter case; docs/commands/scontrol.md has all of them.",
     usage: "scontrol [OPTION]... COMMAND [ARGUMENT]...",
     options: table::OPTIONS,
@@ -92,9 +96,11 @@ fn run(arguments: &[String]) -> u8 {
         Some(Keyword::Release) => jobs::release(word, rest),
         Some(Keyword::Requeue) => jobs::requeue(word, rest, false),
         Some(Keyword::RequeueHold) => jobs::requeue(word, rest, true),
+        Some(Keyword::Top) => jobs::top(word, rest),
         Some(Keyword::Update) => update::run(rest),
-        Some(Keyword::Create) => reservation::create(rest),
-        Some(Keyword::Delete) => reservation::delete(rest),
+        Some(Keyword::Create) => entity::create(rest),
+        Some(Keyword::Delete) => entity::delete(rest),
+        Some(Keyword::Reconfigure) => reconfigure::run(rest),
         Some(Keyword::Ping) => ping(),
         Some(Keyword::Version) => {
             say::print(&format!("{SLURM_VERSION} ({DAYBOOK_VERSION})\n"));
@@ -113,6 +119,15 @@ fn run(arguments: &[String]) -> u8 {
             1
         }
     }
+}
+
+/// The same with the particulars of a refusal below.
+fn report_refusal(prefix: &str, error: &CallError) -> u8 {
+    let exit = report_call(prefix, error);
+    if let CallError::Refused(refusal) = error {
+        refusal.details.iter().for_each(|line| say::error("scontrol", line));
+    }
+    exit
 }
 
 /// Prints why a call has no answer, as `PREFIX: MESSAGE`, and gives the exit status.

@@ -1,6 +1,6 @@
 //! `scontrol update`: finds out what is to be changed.
 
-use super::{reservation, update_job, update_node};
+use super::{partition, reservation, update_job, update_node};
 use crate::say;
 
 /// What a setting is called, in lower case, and its value.
@@ -8,7 +8,6 @@ pub type Setting = (String, String);
 
 /// Entities of Slurm that cannot be updated yet, by the key that names them.
 const REFUSED_ENTITIES: &[(&str, &str)] = &[
-    ("partitionname", "updating a partition"),
     ("stepid", "updating a step"),
     ("frontendname", "updating a front end"),
     ("suspendexctimeout", "updating the power plan"),
@@ -53,13 +52,18 @@ pub fn run(arguments: &[String]) -> u8 {
         say::error("scontrol", format!("{what} is not supported by daybook yet"));
         return 1;
     }
-    if has(&["jobid", "job", "jobname"]) && !has(&["nodename", "node"]) {
+    let names_job_or_node = has(&["jobid", "job", "jobname", "nodename", "node"]);
+    if !names_job_or_node && partition::is_named(&settings) {
+        partition::update(&settings)
+    } else if has(&["jobid", "job", "jobname"]) && !has(&["nodename", "node"]) {
         update_job::run(&settings)
     } else if has(&["nodename", "node"]) {
         update_node::run(&settings)
     } else {
         say::line("No valid entity in update command");
-        say::line("Input line must include \"NodeName\", \"ReservationName\" or \"JobId\"");
+        say::line(
+            "Input line must include \"NodeName\", \"PartitionName\", \"ReservationName\" or \"JobId\"",
+        );
         1
     }
 }

@@ -9,6 +9,7 @@ use daybook_schemas::grammar::{dependency, duration, gres, hostlist, job_id, mem
 use daybook_schemas::job::{GpuScope, MemoryRequest, ResourceRequest, SwitchRequest, TimeLimit};
 use daybook_schemas::{NodeName, Seconds};
 
+use super::jobs;
 use super::update::{Setting, unknown};
 use crate::client::{CallError, Client};
 use crate::notation::{dependency_refusal, features, node_count, switches};
@@ -21,7 +22,6 @@ const REFUSED: &[&str] = &[
     "clusterfeatures",
     "clusters",
     "corespec",
-    "deadline",
     "delayboot",
     "endtime",
     "extra",
@@ -31,7 +31,6 @@ const REFUSED: &[&str] = &[
     "mintmpdisknode",
     "oversubscribe",
     "prefer",
-    "qos",
     "reboot",
     "reqcores",
     "reqsockets",
@@ -44,7 +43,6 @@ const REFUSED: &[&str] = &[
     "systemcomment",
     "taskspernode",
     "threadspec",
-    "timemin",
     "userid",
     "wckey",
     "workdir",
@@ -55,6 +53,7 @@ pub fn run(settings: &[Setting]) -> u8 {
     let mut ids: Vec<JobSelector> = Vec::new();
     let mut changes: Vec<&Setting> = Vec::new();
     let by_id = settings.iter().any(|(key, _)| key == "jobid" || key == "job");
+    let mut names: Vec<String> = Vec::new();
     for setting in settings {
         let (key, value) = setting;
         match key.as_str() {
@@ -62,13 +61,12 @@ pub fn run(settings: &[Setting]) -> u8 {
                 for id in job_id::split_list(value) {
                     match job_id::parse_selector(id) {
                         Ok(selector) => ids.push(selector),
-                        Err(_) => {
-                            say::line(format!("Invalid job id specified for job {id}"));
-                            return 1;
-                        }
+                        Err(_) => return jobs::no_such_job(id),
                     }
                 }
             }
+            // Beside no JobId it says which jobs are meant.
+            "jobname" | "name" if !by_id => names.push(value.clone()),
             refused if REFUSED.contains(&refused) => {
                 say::error("scontrol", format!("updating a job's {refused} is not supported by daybook yet"));
                 return 1;
@@ -77,18 +75,21 @@ pub fn run(settings: &[Setting]) -> u8 {
             other => return unknown(other, value),
         }
     }
-    if by_id && changes.is_empty() {
+    if changes.is_empty() {
         say::line("No changes specified");
-        return 1;
-    }
-    if !by_id {
-        say::error("scontrol", "updating jobs by name is not supported by daybook yet: give JobId=");
         return 1;
     }
     let mut client = match Client::connect() {
         Ok(client) => client,
         Err(unreachable) => return super::report_call("slurm_update error", &unreachable.into()),
     };
+    if !by_id {
+        match jobs::jobs_of_names(&mut client, &names) {
+            Ok(found) if found.is_empty() => return jobs::no_such_job(&names.join(",")),
+            Ok(found) => ids = found,
+            Err(error) => return super::report_call("slurm_update error", &error),
+        }
+    }
     ids.iter().map(|id| update_one(&mut client, id, &changes)).max().unwrap_or(1)
 }
 
@@ -98,12 +99,17 @@ fn update_one(client: &mut Client, id: &JobSelector, changes: &[&Setting]) -> u8
         Ok(change) => change,
         Err(exit) => return exit,
     };
-    let request = JobUpdateRequest { request_id: uuid::Uuid::new_v4().to_string(), change };
+    let tasks = id.tasks.clone();
+    let request = JobUpdateRequest { request_id: uuid::Uuid::new_v4().to_string(), change, tasks };
     match job.client.post::<_, Changed>("/v1/jobs/update", &request) {
         Ok(changed) => {
-            let errors = changed.outcomes.into_iter().filter_map(|outcome| outcome.error);
-            errors.fold(0, |_, error| {
-                say::line(format!("{} for job {id}", error.message));
+            let failed = changed.outcomes.into_iter().filter_map(|one| Some((one.target, one.error?)));
+            failed.fold(0, |_, (target, error)| {
+                // As Slurm says it of some of an array's tasks.
+                match target == *id {
+                    true => say::line(format!("{} for job {id}", error.message)),
+                    false => say::line(format!("{target}: {}", error.message)),
+                }
                 1
             })
         }
@@ -141,34 +147,26 @@ impl Subject<'_> {
                 Ok(views) => views,
                 Err(error) => return Err(self.report(&error)),
             };
-            let wanted = self.id.tasks.as_ref();
-            let chosen = views.into_iter().find(|view| match wanted {
-                None => view.job == self.id.job,
-                Some(tasks) => {
-                    view.array.as_ref().is_some_and(|array| tasks.contains(array.task) && tasks.len() == 1)
-                }
-            });
-            match (chosen, wanted) {
-                (Some(view), _) => self.view = Some(view),
-                (None, None) => return Err(self.invalid("Invalid job id specified")),
-                (None, Some(_)) => {
-                    say::error(
-                        "scontrol",
-                        format!(
-                            "{}: updating array tasks that have not started is not supported by daybook yet",
-                            self.id
-                        ),
-                    );
-                    return Err(1);
-                }
+            let is_meant = |view: &JobView| match (&self.id.tasks, &view.array, &view.tasks_waiting) {
+                (None, None, _) => view.job == self.id.job,
+                (Some(tasks), Some(array), _) => tasks.contains(array.task),
+                (Some(tasks), None, Some(waiting)) => !waiting.intersection(tasks).is_empty(),
+                _ => false,
+            };
+            let at = views
+                .iter()
+                .position(is_meant)
+                .or((!views.is_empty() && self.id.tasks.is_none()).then_some(0));
+            match at.and_then(|at| views.into_iter().nth(at)) {
+                Some(view) => self.view = Some(view),
+                None => return Err(self.invalid("Invalid job id specified")),
             }
         }
         self.view.as_ref().ok_or(1)
     }
 
     fn change(&mut self, settings: &[&Setting]) -> Result<JobUpdated, u8> {
-        let job = if self.id.tasks.is_some() { self.view()?.job } else { self.id.job };
-        let mut change = JobUpdated { job, ..JobUpdated::default() };
+        let mut change = JobUpdated { job: self.id.job, ..JobUpdated::default() };
         for (key, value) in settings {
             if self.simple(&mut change, key, value)?.is_continue() {
                 self.request(&mut change, key, value)?;
@@ -185,6 +183,27 @@ impl Subject<'_> {
             "comment" => change.comment = text(),
             "partition" => change.partition = text(),
             "account" => change.account = text(),
+            "qos" => change.qos = text(),
+            "priority" => change.priority = Some(self.priority(value)?),
+            "sitefactor" => {
+                change.site_factor = Some(value.parse().map_err(|_| self.invalid("Invalid site factor"))?);
+            }
+            "timemin" => {
+                let least = duration::parse_time_limit(value).map_err(|_| {
+                    say::line("Invalid TimeMin value");
+                    1
+                })?;
+                // Here 0 is no limit without end: it takes the shorter one away.
+                let is_none = duration::parse(value).is_ok_and(|length| length == Some(Seconds(0)));
+                change.time_min = Some(if is_none { TimeLimit::Seconds(0) } else { least });
+            }
+            "deadline" => {
+                let deadline = times::parse_future(value).map_err(|error| {
+                    say::line(error.to_string());
+                    1
+                })?;
+                change.deadline = Some(deadline);
+            }
             "timelimit" => change.time_limit = Some(self.time_limit(value)?),
             "starttime" | "eligibletime" => {
                 let begin = times::parse_future(value).map_err(|error| {
@@ -194,13 +213,6 @@ impl Subject<'_> {
                 change.begin = Some(begin);
             }
             "nice" => change.nice = Some(value.parse().map_err(|_| self.invalid("Invalid nice value"))?),
-            "priority" => {
-                change.priority =
-                    Some(value.parse().map_err(|_| self.invalid("Invalid job priority specified"))?);
-            }
-            "sitefactor" => {
-                change.site_factor = Some(value.parse().map_err(|_| self.invalid("Invalid site factor"))?);
-            }
             "reservationname" | "reservation" => change.reservation = text(),
             "requeue" => change.requeue = Some(self.yes_or_no("Requeue", value)?),
             "dependency" => {
@@ -324,6 +336,14 @@ impl Subject<'_> {
         })
     }
 
+    /// A number, or the job's own again.
+    fn priority(&self, value: &str) -> Result<u32, u8> {
+        match value.to_ascii_lowercase().as_str() {
+            "infinite" | "unlimited" => Ok(u32::MAX),
+            _ => self.number("Priority", value),
+        }
+    }
+
     fn yes_or_no(&self, name: &str, value: &str) -> Result<bool, u8> {
         match value.to_ascii_lowercase().as_str() {
             "1" | "yes" | "true" => Ok(true),
@@ -358,10 +378,13 @@ const SIMPLE_KEYS: &[&str] = &[
     "timelimit",
     "starttime",
     "eligibletime",
+    "deadline",
     "nice",
     "priority",
     "sitefactor",
+    "qos",
     "requeue",
+    "timemin",
     "dependency",
     "arraytaskthrottle",
 ];

@@ -10,35 +10,16 @@ use crate::client::{CallError, Client};
 use crate::say;
 
 /// Settings of a node that Slurm has and Daybook has not yet.
-const REFUSED: &[&str] = &[
-    "activefeatures",
-    "availablefeatures",
-    "comment",
-    "cpubind",
-    "extra",
-    "features",
-    "gres",
-    "nodeaddr",
-    "nodehostname",
-    "resumeafter",
-    "weight",
-];
+const REFUSED: &[&str] = &["cpubind", "nodeaddr", "nodehostname", "resumeafter"];
 /// States of Slurm that Daybook has not yet.
-const REFUSED_STATES: &[&str] = &[
-    "cancel_reboot",
-    "fail",
-    "future",
-    "idle",
-    "noresp",
-    "power_down",
-    "power_down_asap",
-    "power_down_force",
-    "power_up",
-];
+const REFUSED_STATES: &[&str] =
+    &["future", "noresp", "power_down", "power_down_asap", "power_down_force", "power_up"];
 /// States by their words.
 const STATES: &[(&str, NodeUpdateState)] = &[
     ("down", NodeUpdateState::Down),
     ("drain", NodeUpdateState::Drain),
+    ("fail", NodeUpdateState::Fail),
+    ("idle", NodeUpdateState::Resume),
     ("resume", NodeUpdateState::Resume),
     ("undrain", NodeUpdateState::Undrain),
 ];
@@ -65,19 +46,28 @@ pub fn run(settings: &[Setting]) -> u8 {
 }
 
 fn request(settings: &[Setting]) -> Result<NodeUpdateRequest, u8> {
-    let mut nodes: Vec<NodeName> = Vec::new();
-    let (mut state, mut reason) = (None, None);
+    let mut request = NodeUpdateRequest::default();
     for (key, value) in settings {
         match key.as_str() {
             "nodename" | "node" => match hostlist::expand(value) {
-                Ok(names) => nodes.extend(names.into_iter().map(NodeName::from)),
+                Ok(names) => request.nodes.extend(names.into_iter().map(NodeName::from)),
                 Err(_) => {
                     say::line("slurm_update error: Invalid node name specified");
                     return Err(1);
                 }
             },
-            "state" => state = Some(read_state(value)?),
-            "reason" => reason = Some(value.to_string()),
+            "state" => {
+                let state = read_state(value)?;
+                request.state = Some(state);
+                request.unless_idle = state == NodeUpdateState::Resume && is_idle(value);
+            }
+            "reason" => request.reason = Some(value.clone()),
+            "comment" => request.comment = Some(value.clone()),
+            "extra" => request.extra = Some(value.clone()),
+            "gres" => request.gres = Some(value.clone()),
+            "weight" => request.weight = Some(value.parse().map_err(|_| invalid_input(key, value))?),
+            "availablefeatures" | "features" => request.features = Some(read_features(value)),
+            "activefeatures" => request.active_features = Some(read_features(value)),
             refused if REFUSED.contains(&refused) => {
                 say::error(
                     "scontrol",
@@ -88,12 +78,14 @@ fn request(settings: &[Setting]) -> Result<NodeUpdateRequest, u8> {
             other => return Err(unknown(other, value)),
         }
     }
-    let wants_reason = matches!(state, Some(NodeUpdateState::Drain | NodeUpdateState::Down));
-    if wants_reason && reason.as_deref().is_none_or(str::is_empty) {
+    let wants_reason =
+        matches!(request.state, Some(NodeUpdateState::Drain | NodeUpdateState::Down | NodeUpdateState::Fail));
+    if wants_reason && request.reason.as_deref().is_none_or(str::is_empty) {
         say::line("You must specify a reason when DOWNING or DRAINING a node. Request denied");
         return Err(1);
     }
-    if state.is_none() && reason.is_none() {
+    let nodes = std::mem::take(&mut request.nodes);
+    if request == NodeUpdateRequest::default() {
         say::line("No changes specified");
         return Err(1);
     }
@@ -101,7 +93,29 @@ fn request(settings: &[Setting]) -> Result<NodeUpdateRequest, u8> {
         say::line("slurm_update error: Invalid node name specified");
         return Err(1);
     }
-    Ok(NodeUpdateRequest { request_id: uuid::Uuid::new_v4().to_string(), nodes, state, reason })
+    Ok(NodeUpdateRequest { request_id: uuid::Uuid::new_v4().to_string(), nodes, ..request })
+}
+
+fn invalid_input(key: &str, value: &str) -> u8 {
+    say::line(format!("Invalid input: {key}={value}"));
+    say::line("Request aborted");
+    1
+}
+
+/// Features between commas, each once.
+fn read_features(value: &str) -> Vec<String> {
+    let mut features: Vec<String> = Vec::new();
+    for feature in value.split(',').filter(|feature| !feature.is_empty()) {
+        if !features.iter().any(|known| known == feature) {
+            features.push(feature.to_string());
+        }
+    }
+    features
+}
+
+/// Slurm's `IDLE` is no error where the node is in service.
+fn is_idle(value: &str) -> bool {
+    "idle".starts_with(&value.to_ascii_lowercase())
 }
 
 /// A state's word or its beginning (at least three letters), in any letter case.
@@ -111,15 +125,18 @@ fn read_state(value: &str) -> Result<NodeUpdateState, u8> {
         return Ok(*state);
     }
     if REFUSED_STATES.contains(&word.as_str()) {
-        let advice = if word == "idle" { "; RESUME puts a node back into service" } else { "" };
-        say::error("scontrol", format!("state={value} is not supported by daybook yet{advice}"));
+        say::error("scontrol", format!("state={value} is not supported by daybook yet"));
         return Err(1);
     }
-    say::line(format!("Invalid input: state={value}"));
-    say::line("Request aborted");
-    say::line("Valid states are: DOWN DRAIN RESUME UNDRAIN");
+    if word == "cancel_reboot" {
+        // No node is about to be rebooted.
+        say::line("slurm_update error: Invalid node state specified");
+        return Err(1);
+    }
+    let exit = invalid_input("state", value);
+    say::line("Valid states are: NoResp DRAIN FAIL FUTURE RESUME POWER_DOWN POWER_UP UNDRAIN");
     say::line("Not all states are valid given a node's prior state");
-    Err(1)
+    Err(exit)
 }
 
 #[cfg(test)]
@@ -135,7 +152,9 @@ mod tests {
             ("undrain", Some(NodeUpdateState::Undrain)),
             ("down", Some(NodeUpdateState::Down)),
             ("d", None),
-            ("idle", None),
+            ("fail", Some(NodeUpdateState::Fail)),
+            ("idle", Some(NodeUpdateState::Resume)),
+            ("power_down", None),
             ("foo", None),
         ] {
             assert_eq!(read_state(word).ok(), state, "{word}");

@@ -122,6 +122,13 @@ fn groups(partition: &PartitionDefinition, out: &mut String) {
     }
 }
 
+fn submit_hosts(partition: &PartitionDefinition, out: &mut String) {
+    match &partition.submit_hosts {
+        Some(hosts) => out.push_str(&hosts.join(",")),
+        None => out.push_str("all"),
+    }
+}
+
 fn partition_name(partition: &PartitionDefinition, out: &mut String) {
     out.push_str(&partition.name);
     if partition.default {
@@ -145,6 +152,19 @@ fn cpus_by_use(line: &Line<'_>, out: &mut String) {
         if state::is_out(node) { other += rest } else { idle += rest }
     }
     let _ = write!(out, "{given}/{idle}/{other}/{}", given + idle + other);
+}
+
+fn text_or_null(text: &str, out: &mut String) {
+    out.push_str(if text.is_empty() { "(null)" } else { text });
+}
+
+/// Those that it has now.
+fn active_features(node: &NodeView, out: &mut String) {
+    match &node.active_features {
+        Some(active) if active.is_empty() => out.push_str("(null)"),
+        Some(active) => out.push_str(&active.join(",")),
+        None => features(node, out),
+    }
 }
 
 fn features(node: &NodeView, out: &mut String) {
@@ -197,7 +217,7 @@ pub const FIELDS: &[Field] = {
             let (busy, idle, _) = nodes_by_use(l);
             let _ = write!(o, "{busy}/{idle}");
         }),
-        field('b', "features_act", "ACTIVE_FEATURES", Node, |l, _, o| of_node(l, o, features)),
+        field('b', "features_act", "ACTIVE_FEATURES", Node, |l, _, o| of_node(l, o, active_features)),
         field('B', "MaxCPUsPerNode", "MAX_CPUS_PER_NODE", Partition, |_, _, o| o.push_str("UNLIMITED")),
         field('c', "CPUs", "CPUS", Size, |l, _, o| size(l, o, |node| u64::from(node.definition.cpus))),
         field('C', "CPUsState", "CPUS(A/I/O/T)", Total, |l, _, o| cpus_by_use(l, o)),
@@ -261,7 +281,7 @@ pub const FIELDS: &[Field] = {
             of_partition(l, o, |partition, o| o.push_str(&partition.name));
         }),
         field('s', "Size", "JOB_SIZE", Partition, |l, _, o| of_partition(l, o, job_size)),
-        field('S', "AllocNodes", "ALLOCNODES", Partition, |_, _, o| o.push_str("all")),
+        field('S', "AllocNodes", "ALLOCNODES", Partition, |l, _, o| of_partition(l, o, submit_hosts)),
         field('t', "StateCompact", "STATE", Node, |l, _, o| {
             of_node(l, o, |node, o| o.push_str(&state::compact(node)));
         }),
@@ -286,8 +306,8 @@ pub const FIELDS: &[Field] = {
             size(l, o, |node| u64::from(node.definition.threads_per_core));
         }),
         named("AllocMem", "ALLOCMEM", Size, |l, _, o| size(l, o, |node| node.allocated.memory.0)),
-        named("Comment", "COMMENT", Node, |_, _, o| o.push_str("(null)")),
-        named("Extra", "EXTRA", Node, |_, _, o| o.push_str("(null)")),
+        named("Comment", "COMMENT", Node, |l, _, o| of_node(l, o, |node, o| text_or_null(&node.comment, o))),
+        named("Extra", "EXTRA", Node, |l, _, o| of_node(l, o, |node, o| text_or_null(&node.extra, o))),
         named("GresUsed", "GRES_USED", Node, |l, _, o| {
             of_node(l, o, |node, o| o.push_str(&gres::used(node)))
         }),

@@ -7,7 +7,15 @@ pub fn compact(node: &NodeView) -> String {
     if let Some(word) = reserved(node, "maint", "resv") {
         return marked(node, word);
     }
-    marked(node, word(node, "drng", "drain", ["unk", "down", "idle", "mix", "alloc", "comp"]))
+    const WORDS: Words = Words {
+        draining: "drng",
+        drained: "drain",
+        failing: "failg",
+        fail: "fail",
+        planned: "plnd",
+        bases: ["unk", "down", "idle", "mix", "alloc", "comp"],
+    };
+    marked(node, word(node, &WORDS))
 }
 
 /// `draining`, `mixed`, `idle*`.
@@ -15,8 +23,27 @@ pub fn long(node: &NodeView) -> String {
     if let Some(word) = reserved(node, "maint", "reserved") {
         return marked(node, word);
     }
-    let words = ["unknown", "down", "idle", "mixed", "allocated", "completing"];
-    marked(node, word(node, "draining", "drained", words))
+    const WORDS: Words = Words {
+        draining: "draining",
+        drained: "drained",
+        failing: "failing",
+        fail: "fail",
+        planned: "planned",
+        bases: ["unknown", "down", "idle", "mixed", "allocated", "completing"],
+    };
+    marked(node, word(node, &WORDS))
+}
+
+/// What a form calls the states.
+struct Words {
+    draining: &'static str,
+    drained: &'static str,
+    failing: &'static str,
+    fail: &'static str,
+    /// Idle, and kept for a job that starts later.
+    planned: &'static str,
+    /// Unknown, down, idle, mixed, allocated, completing.
+    bases: [&'static str; 6],
 }
 
 /// The word of a reservation, where it is what there is to say of a node: nothing runs there, and it is neither down nor
@@ -41,7 +68,9 @@ pub fn with_flags(node: &NodeView) -> String {
         (node.drain, "+DRAIN"),
         (node.maintenance, "+MAINTENANCE"),
         (node.reservation.is_some(), "+RESERVED"),
+        (node.fail, "+FAIL"),
         (node.not_responding, "+NOT_RESPONDING"),
+        (node.planned, "+PLANNED"),
     ];
     for (set, flag) in flags {
         if set {
@@ -67,6 +96,8 @@ pub fn rank(node: &NodeView) -> u32 {
         + flag(node.drain, 0x200)
         + flag(node.state == NodeState::Completing, 0x400)
         + flag(node.not_responding, 0x800)
+        + flag(node.fail, 0x2000)
+        + flag(node.planned, 0x4_0000)
 }
 
 /// The state without what is added to it: a node that is completing is as busy as its other runs make it.
@@ -86,30 +117,34 @@ pub fn is_busy(node: &NodeView) -> bool {
 
 /// Whether it can be given nothing, now or soon.
 pub fn is_out(node: &NodeView) -> bool {
-    node.drain || matches!(node.state, NodeState::Down | NodeState::Unknown)
+    node.drain || node.fail || matches!(node.state, NodeState::Down | NodeState::Unknown)
 }
 
-/// The word in the order unknown, down, idle, mixed, allocated, completing.
-fn word(
-    node: &NodeView,
-    draining: &'static str,
-    drained: &'static str,
-    words: [&'static str; 6],
-) -> &'static str {
+fn word(node: &NodeView, words: &Words) -> &'static str {
+    let [unknown, down, idle, mixed, allocated, completing] = words.bases;
     match node.state {
-        _ if node.drain && is_busy(node) => draining,
-        _ if node.drain => drained,
-        NodeState::Unknown => words[0],
-        NodeState::Down => words[1],
-        NodeState::Idle => words[2],
-        NodeState::Mixed => words[3],
-        NodeState::Allocated => words[4],
-        NodeState::Completing => words[5],
+        _ if node.drain && is_busy(node) => words.draining,
+        _ if node.drain => words.drained,
+        _ if node.fail && is_busy(node) => words.failing,
+        _ if node.fail => words.fail,
+        NodeState::Unknown => unknown,
+        NodeState::Down => down,
+        NodeState::Idle if node.planned => words.planned,
+        NodeState::Idle => idle,
+        NodeState::Mixed => mixed,
+        NodeState::Allocated => allocated,
+        NodeState::Completing => completing,
     }
 }
 
+/// With a star where the agent does not answer, and a minus where what is left is kept for a job that starts later.
 fn marked(node: &NodeView, word: &str) -> String {
-    if node.not_responding { format!("{word}*") } else { word.to_string() }
+    let is_kept = node.planned && node.state == NodeState::Mixed && !node.drain && !node.fail;
+    match (node.not_responding, is_kept) {
+        (true, _) => format!("{word}*"),
+        (false, true) => format!("{word}-"),
+        (false, false) => word.to_string(),
+    }
 }
 
 /// A state of `--states`.
@@ -119,6 +154,9 @@ pub enum Wanted {
     Drain,
     Draining,
     Drained,
+    Fail,
+    Failing,
+    Planned,
     Completing,
     NotResponding,
     Maintenance,
@@ -145,11 +183,19 @@ impl Wanted {
             ("no_respond", 2, Wanted::NotResponding),
             ("unknown", 3, Wanted::Base(NodeState::Unknown)),
             ("cloud", 2, Wanted::Never),
-            ("fail", 2, Wanted::Never),
+            ("blocked", 2, Wanted::Never),
+            ("failing", 5, Wanted::Failing),
+            ("failg", 5, Wanted::Failing),
+            ("fail", 2, Wanted::Fail),
             ("future", 2, Wanted::Never),
+            ("futr", 4, Wanted::Never),
+            ("inval", 3, Wanted::Never),
+            ("npc", 3, Wanted::Never),
+            ("plnd", 4, Wanted::Planned),
+            ("resv", 4, Wanted::Reserved),
             ("maint", 3, Wanted::Maintenance),
             ("perfctrs", 3, Wanted::Never),
-            ("planned", 2, Wanted::Never),
+            ("planned", 2, Wanted::Planned),
             ("power_down", 7, Wanted::Never),
             ("powered_down", 7, Wanted::Never),
             ("powering_down", 9, Wanted::Never),
@@ -171,6 +217,9 @@ impl Wanted {
             Wanted::Drain => node.drain,
             Wanted::Draining => node.drain && is_busy(node),
             Wanted::Drained => node.drain && !is_busy(node),
+            Wanted::Fail => node.fail,
+            Wanted::Failing => node.fail && is_busy(node),
+            Wanted::Planned => node.planned,
             Wanted::Completing => node.state == NodeState::Completing,
             Wanted::NotResponding => node.not_responding,
             Wanted::Maintenance => node.maintenance,
@@ -196,6 +245,11 @@ mod tests {
             ("comp", Some(Wanted::Completing)),
             ("all", Some(Wanted::All)),
             ("maint", Some(Wanted::Maintenance)),
+            ("fail", Some(Wanted::Fail)),
+            ("FAILG", Some(Wanted::Failing)),
+            ("failing", Some(Wanted::Failing)),
+            ("plnd", Some(Wanted::Planned)),
+            ("plan", Some(Wanted::Planned)),
             ("foo", None),
             ("", None),
         ] {

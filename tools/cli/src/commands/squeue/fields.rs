@@ -111,11 +111,18 @@ fn flag(row: &Row<'_>, column: JobColumn, out: &mut String) {
     out.push(if row.is_true(column) { '1' } else { '0' });
 }
 
-/// `None`, `Resources`; of nodes that are not there also which, or that they are reserved.
+/// `None`, `Resources`; of nodes that are not there also which, or that they are reserved, and in place of an account's or
+/// QOS's word its sentence.
 fn reason(row: &Row<'_>, out: &mut String) {
     let word = row.text(JobColumn::Reason).unwrap_or("None");
+    let detail = row.text(JobColumn::ReasonDetail);
+    if let Some(sentence) =
+        detail.filter(|text| matches!(word, "InvalidAccount" | "InvalidQOS") && !text.is_empty())
+    {
+        return out.push_str(sentence);
+    }
     out.push_str(word);
-    if let Some(detail) = row.text(JobColumn::ReasonDetail)
+    if let Some(detail) = detail
         && word == "ReqNodeNotAvail"
         && !detail.is_empty()
     {

@@ -186,7 +186,9 @@ impl Shown<'_> {
 
 fn is_hidden(row: &Row<'_>, hidden: &[String]) -> bool {
     !hidden.is_empty()
-        && row.text(JobColumn::Partition).is_some_and(|name| hidden.iter().any(|other| other == name))
+        && row
+            .text(JobColumn::Partition)
+            .is_some_and(|names| names.split(',').all(|name| hidden.iter().any(|other| other == name)))
 }
 
 /// The first node of `--nodelist` that the cluster does not have.

@@ -161,6 +161,7 @@ fn block_line(block: &Block, explanation: &Explanation, instants: &Instants) -> 
         }
         Block::NodesNotUp { nodes, count } => nodes_not_up(nodes, *count),
         Block::NoSuchLicenses { licenses } => no_such_licenses(licenses),
+        Block::NotPermitted { message } => format!("{message}."),
         Block::Impossible { message } => {
             format!("No choice of the partition's nodes could ever give what it asks for: {message}.")
         }

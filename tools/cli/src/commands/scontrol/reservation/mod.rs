@@ -15,27 +15,8 @@ pub fn is_meant(word: &str) -> bool {
     tag.len() >= 3 && "reservationname".starts_with(&tag)
 }
 
-/// Runs `scontrol create ARGUMENTS`.
+/// Runs `scontrol create ARGUMENTS`, which name a reservation.
 pub fn create(arguments: &[String]) -> u8 {
-    let is_partition = |word: &String| {
-        let tag = word.split_once('=').map_or(word.as_str(), |(tag, _)| tag).to_ascii_lowercase();
-        tag.len() >= 2
-            && ("partitionname".starts_with(&tag) || "nodename".starts_with(&tag) && tag.len() >= 3)
-    };
-    let entity = arguments.iter().find(|word| is_meant(word) || is_partition(word));
-    match entity {
-        Some(word) if is_meant(word) => {}
-        Some(word) => {
-            say::error("scontrol", format!("create {word} is not supported by daybook yet"));
-            return 1;
-        }
-        None => {
-            say::line("No valid entity in create command");
-            say::line("Input line must include \"PartitionName\",");
-            say::line("or \"ReservationName\"");
-            return 1;
-        }
-    }
     let Ok(wish) = settings::read(arguments, Purpose::Create) else { return 1 };
     if let Err(why) = complete(&wish) {
         say::error("scontrol", format!("{why}  No reservation created."));
@@ -94,23 +75,11 @@ pub fn update(arguments: &[String]) -> u8 {
     }
 }
 
-/// Runs `scontrol delete ARGUMENTS`.
+/// Runs `scontrol delete ARGUMENTS`, the first of which is known to name a reservation.
 pub fn delete(arguments: &[String]) -> u8 {
     let (shown, name) = match arguments {
-        [] => {
-            say::line("too few arguments for keyword:delete");
-            return 1;
-        }
-        [word] if is_meant(word) => (word.clone(), word.split_once('=').map_or("", |(_, name)| name)),
-        [word, name] if is_meant(word) && !word.contains('=') => (format!("{word}={name}"), name.as_str()),
-        [word] | [word, _] if word.to_ascii_lowercase().starts_with("part") => {
-            say::error("scontrol", format!("delete {word} is not supported by daybook yet"));
-            return 1;
-        }
-        [word] => {
-            say::line(format!("Invalid deletion entity: {word}"));
-            return 1;
-        }
+        [word] => (word.clone(), word.split_once('=').map_or("", |(_, name)| name)),
+        [word, name] if !word.contains('=') => (format!("{word}={name}"), name.as_str()),
         _ => {
             say::line("too many arguments for keyword:delete");
             return 1;

@@ -46,7 +46,15 @@ fn text(cluster: &ClusterConfigured, instants: &Instants) -> String {
         ("DaybookSources", or_none(&sources.join(","))),
         ("DaybookVersion", DAYBOOK_VERSION.trim_start_matches("daybook ").to_string()),
         default_memory(parameters.default_memory),
-        ("EnforcePartLimits", if parameters.enforce_partition_limits { "ALL" } else { "NO" }.to_string()),
+        (
+            "EnforcePartLimits",
+            match (parameters.enforce_partition_limits, parameters.one_partition_suffices) {
+                (false, _) => "NO",
+                (true, false) => "ALL",
+                (true, true) => "ANY",
+            }
+            .to_string(),
+        ),
         ("FirstJobId", parameters.first_job_id.to_string()),
         ("JobRequeue", switch(parameters.job_requeue)),
         ("KillWait", format!("{} sec", parameters.kill_wait)),

@@ -158,19 +158,25 @@ fn who_and_state(record: &mut Record, job: &JobView, flags: Flags) {
 /// Without blanks, so that it is one word.
 fn reason(job: &JobView) -> String {
     let word = job.reason.word();
-    // Nodes that are not there, or that are reserved; other details are for `daybook why`.
-    match job.reason == Reason::ReqNodeNotAvail && !job.reason_detail.is_empty() {
-        true => format!("{word},_{}", job.reason_detail.replace(' ', "_")),
-        false => word.replace(' ', "_"),
+    match job.reason {
+        Reason::InvalidAccount | Reason::InvalidQos if !job.reason_detail.is_empty() => {
+            job.reason_detail.replace(' ', "_")
+        }
+        // Nodes that are not there, or that are reserved; other details are for `daybook why`.
+        Reason::ReqNodeNotAvail if !job.reason_detail.is_empty() => {
+            format!("{word},_{}", job.reason_detail.replace(' ', "_"))
+        }
+        _ => word.replace(' ', "_"),
     }
 }
 
 fn times(record: &mut Record, job: &JobView, instants: &Instants) {
     let unknown = |at| instants.text_or(at, "Unknown");
     record.line(format!(
-        "RunTime={} TimeLimit={} TimeMin=N/A",
+        "RunTime={} TimeLimit={} TimeMin={}",
         format_elapsed(job.run_seconds),
-        format_time_limit(job.time_limit)
+        format_time_limit(job.time_limit),
+        job.spec.time_min.map_or("N/A".to_string(), format_time_limit)
     ));
     record.line(format!(
         "SubmitTime={} EligibleTime={}",
@@ -185,9 +191,10 @@ fn times(record: &mut Record, job: &JobView, instants: &Instants) {
         _ => None,
     };
     record.line(format!(
-        "StartTime={} EndTime={} Deadline=N/A",
+        "StartTime={} EndTime={} Deadline={}",
         unknown(job.started.or(job.expected_start)),
-        unknown(job.ended.or(expected_end))
+        unknown(job.ended.or(expected_end)),
+        instants.text_or(job.spec.deadline, "N/A")
     ));
     if job.started.is_some() {
         record.line(format!("PreemptEligibleTime={} PreemptTime=None", unknown(job.started)));

@@ -67,9 +67,10 @@ fn text(node: &NodeView, flags: Flags, instants: &Instants) -> String {
         cpus = definition.cpus
     ));
     let features =
-        if definition.features.is_empty() { "(null)".into() } else { definition.features.join(",") };
-    record.line(format!("AvailableFeatures={features}"));
-    record.line(format!("ActiveFeatures={features}"));
+        |features: &[String]| if features.is_empty() { "(null)".to_string() } else { features.join(",") };
+    record.line(format!("AvailableFeatures={}", features(&definition.features)));
+    let active = node.active_features.as_ref().unwrap_or(&definition.features);
+    record.line(format!("ActiveFeatures={}", features(active)));
     record.line(format!("Gres={}", gres::configured(node)));
     if flags.details > 0 {
         record.line("GresDrain=N/A");
@@ -99,6 +100,12 @@ fn text(node: &NodeView, flags: Flags, instants: &Instants) -> String {
     resources(&mut record, node);
     if let Some(reservation) = &node.reservation {
         record.line(format!("ReservationName={reservation}"));
+    }
+    if !node.extra.is_empty() {
+        record.line(format!("Extra={}", node.extra));
+    }
+    if !node.comment.is_empty() {
+        record.line(format!("Comment={}", node.comment));
     }
     if !node.reason.is_empty() {
         record.line(reason(node, instants));

@@ -54,14 +54,21 @@ fn text(partition: &PartitionView, flags: Flags) -> String {
     let mut record = Record::new(flags);
     record.add(format!("PartitionName={}", definition.name));
     record.line(format!(
-        "AllowGroups={} {} AllowQos=ALL",
+        "AllowGroups={} {} {}",
         listed(&definition.allow_groups),
-        accounts(definition)
+        allowed_or_denied("Accounts", &definition.allow_accounts, &definition.deny_accounts),
+        allowed_or_denied("Qos", &definition.allow_qos, &definition.deny_qos)
     ));
-    record.line(format!("AllocNodes=ALL Default={} QoS=N/A", yes_no(definition.default)));
     record.line(format!(
-        "DefaultTime={} DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden={}",
+        "AllocNodes={} Default={} QoS={}",
+        listed(&definition.submit_hosts),
+        yes_no(definition.default),
+        definition.qos.as_deref().unwrap_or("N/A")
+    ));
+    record.line(format!(
+        "DefaultTime={} DisableRootJobs={} ExclusiveUser=NO GraceTime=0 Hidden={}",
         definition.default_time.map_or("NONE".to_string(), format_time_limit),
+        yes_no(definition.no_root_jobs),
         yes_no(definition.hidden)
     ));
     record.line(format!(
@@ -87,9 +94,12 @@ fn text(partition: &PartitionView, flags: Flags) -> String {
         partition.total_cpus,
         partition.total_nodes
     ));
-    let (job_defaults, memory) = default_memory(definition.default_memory);
-    record.line(format!("JobDefaults={job_defaults}"));
-    record.line(format!("{memory} MaxMemPerNode=UNLIMITED"));
+    record.line(format!("JobDefaults={}", job_defaults(definition)));
+    record.line(format!(
+        "{} MaxMemPerNode={}",
+        default_memory(definition.default_memory),
+        definition.max_memory_per_node.map_or("UNLIMITED".to_string(), |most| most.to_string())
+    ));
     record.line(format!("TRES={}", amounts::tres(&partition.tres, MemoryUnits::Fitting)));
     record.finish()
 }
@@ -98,10 +108,10 @@ fn listed(names: &Option<Vec<String>>) -> String {
     names.as_ref().map_or("ALL".to_string(), |names| names.join(","))
 }
 
-fn accounts(definition: &PartitionDefinition) -> String {
-    match (&definition.allow_accounts, definition.deny_accounts.is_empty()) {
-        (None, false) => format!("DenyAccounts={}", definition.deny_accounts.join(",")),
-        (allowed, _) => format!("AllowAccounts={}", listed(allowed)),
+fn allowed_or_denied(what: &str, allowed: &Option<Vec<String>>, denied: &[String]) -> String {
+    match (allowed, denied.is_empty()) {
+        (None, false) => format!("Deny{what}={}", denied.join(",")),
+        (allowed, _) => format!("Allow{what}={}", listed(allowed)),
     }
 }
 
@@ -114,16 +124,26 @@ fn state(state: PartitionState) -> &'static str {
     }
 }
 
-/// `JobDefaults` and `DefMemPer…`.
-fn default_memory(memory: Option<MemoryRequest>) -> (String, String) {
-    let none = || "(null)".to_string();
+/// What jobs get by the GPU.
+fn job_defaults(definition: &PartitionDefinition) -> String {
+    let cpus = definition.default_cpus_per_gpu.map(|cpus| format!("DefCpuPerGPU={cpus}"));
+    let memory = match definition.default_memory {
+        Some(MemoryRequest::PerGpu(each)) => Some(format!("DefMemPerGPU={each}")),
+        _ => None,
+    };
+    let defaults: Vec<String> = cpus.into_iter().chain(memory).collect();
+    if defaults.is_empty() { "(null)".to_string() } else { defaults.join(",") }
+}
+
+/// `DefMemPer…`.
+fn default_memory(memory: Option<MemoryRequest>) -> String {
     match memory {
-        None => (none(), "DefMemPerNode=UNLIMITED".to_string()),
-        Some(MemoryRequest::PerNode(each)) => (none(), format!("DefMemPerNode={each}")),
-        Some(MemoryRequest::PerCpu(each)) => (none(), format!("DefMemPerCPU={each}")),
-        Some(MemoryRequest::PerGpu(each)) => {
-            (format!("DefMemPerGPU={each}"), "DefMemPerNode=UNLIMITED".to_string())
+        None | Some(MemoryRequest::PerGpu(_)) => "DefMemPerNode=UNLIMITED".to_string(),
+        Some(MemoryRequest::PerNode(each) | MemoryRequest::PerCpu(each)) if each.0 == 0 => {
+            "DefMemPerNode=UNLIMITED".to_string()
         }
+        Some(MemoryRequest::PerNode(each)) => format!("DefMemPerNode={each}"),
+        Some(MemoryRequest::PerCpu(each)) => format!("DefMemPerCPU={each}"),
     }
 }
 
