@@ -138,7 +138,9 @@ fn the_size_is_the_mean_of_parts_of_nodes_and_cpus() {
     for (nodes, tasks, part) in table {
         let size = |parameters: PriorityParameters| {
             let mut history = history(parameters);
-            let job = submit(&mut history, |spec| drop(request(spec, nodes, tasks)));
+            let job = submit(&mut history, |spec| {
+                request(spec, nodes, tasks);
+            });
             factors(&history, job).job_size
         };
         assert_eq!(size(weights()), ONE / 64 * part, "{nodes} {tasks}");

@@ -86,14 +86,14 @@ pub(crate) fn remaining(elapsed: u64, half_life: u64) -> u128 {
     }
     let halvings = elapsed / half_life;
     let fraction = (u128::from(elapsed % half_life) << 64) / u128::from(half_life);
-    let digits = (0u32..64).filter(|digit| fraction >> (63 - digit) & 1 == 1);
-    let left = digits.fold(WHOLE, |left, digit| left * u128::from(HALVINGS[digit as usize]) >> 64);
+    let digits = (0u32..64).filter(|digit| (fraction >> (63 - digit)) & 1 == 1);
+    let left = digits.fold(WHOLE, |left, digit| (left * u128::from(HALVINGS[digit as usize])) >> 64);
     u32::try_from(halvings).ok().and_then(|halvings| left.checked_shr(halvings)).unwrap_or(0)
 }
 
 /// An amount of which so many parts of [`WHOLE`] are left, rounded down.
 pub(crate) fn fade(amount: u64, left: u128) -> u64 {
-    u64::try_from(u128::from(amount) * left >> 64).unwrap_or(u64::MAX)
+    u64::try_from((u128::from(amount) * left) >> 64).unwrap_or(u64::MAX)
 }
 
 const DAY: i64 = 86_400;

@@ -39,7 +39,7 @@ fn job(
         ..PriorityFactors::default()
     };
     let weighted =
-        |weight: u64, factor: u64| u64::try_from(u128::from(weight) * u128::from(factor) >> 32).unwrap();
+        |weight: u64, factor: u64| u64::try_from((u128::from(weight) * u128::from(factor)) >> 32).unwrap();
     let addends = PriorityAddends {
         fair_share: weighted(10_000, factors.fair_share),
         job_size: weighted(1_000, factors.job_size),
