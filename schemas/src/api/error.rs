@@ -47,6 +47,8 @@ pub enum ErrorCode {
     AlreadyDone,
     /// The state forbids it. 409
     WrongState,
+    /// What is to be removed or changed is still needed (jobs, a default): the details say by whom. 409
+    InUse,
     /// 403
     PermissionDenied,
     /// What was asked for is not there yet. 501
@@ -79,7 +81,7 @@ impl ErrorCode {
             | NodeCountInvalid => 400,
             PermissionDenied => 403,
             InvalidJobId => 404,
-            AlreadyDone | WrongState => 409,
+            AlreadyDone | WrongState | InUse => 409,
             TooLarge => 413,
             TooManyJobs => 429,
             Internal => 500,

@@ -4,6 +4,7 @@
 //! credentials. An answer that is no success has status 4xx or 5xx and an [`ApiError`] as its body.
 
 mod accounting;
+mod accounts;
 mod cluster;
 mod error;
 mod events;
@@ -17,6 +18,11 @@ mod why;
 pub use accounting::{
     AccountingAnswer, AccountingQuery, AccountingRecord, CapacityAnswer, CapacityClass, CapacityQuery,
     CapacityRow, RecordKind,
+};
+pub use accounts::{
+    AccountCondition, AccountsChange, AccountsChangeRequest, AccountsChanged, AccountsTarget, AccountsView,
+    AddAccounts, AddUsers, AssociationSettings, Change, Coordinators, LimitChanges, ListChange, ModifyAccounts,
+    ModifyUsers, QosChange, QosNames, QosSettings, TresChange, UserCondition,
 };
 pub use cluster::{NodeState, NodeUpdateRequest, NodeView, PartitionView, Ping, ResourceCounts};
 pub use error::{ApiError, ErrorCode};

@@ -21,6 +21,9 @@ pub struct JobUpdated {
     /// Another account, of a waiting job only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
+    /// Another quality of service, of a waiting job only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qos: Option<String>,
     /// New time limit, also of a running job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit: Option<TimeLimit>,

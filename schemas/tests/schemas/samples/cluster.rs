@@ -5,6 +5,7 @@ use daybook_schemas::events::{
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::{MemoryRequest, TimeLimit};
 use daybook_schemas::node::{
+    AccountingEnforcement,
     ClusterParameters, GpuDevice, InitialNodeState, NodeDefinition, NodeUpdateState, PartitionDefinition,
     PartitionState,
 };
@@ -68,6 +69,7 @@ fn plain_parameters() -> ClusterParameters {
         switch_wait_max: Seconds(300),
         strict_order: true,
         backfill_by_expected_time: true,
+        accounting_enforced: vec![AccountingEnforcement::Associations, AccountingEnforcement::Qos],
     }
 }
 

@@ -140,6 +140,7 @@ pub fn updated() -> (Subject, Body, Body) {
         comment: Some("second try".to_string()),
         partition: Some("main".to_string()),
         account: Some("bio".to_string()),
+        qos: Some("high".to_string()),
         time_limit: Some(TimeLimit::Unlimited),
         begin: Some(instant(7_200)),
         nice: Some(100),

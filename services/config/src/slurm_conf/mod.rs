@@ -4,6 +4,7 @@
 //! [`nodes`] and [`partitions`] give them their meaning.
 
 pub(crate) mod node_state;
+mod enforcement;
 pub(crate) mod nodes;
 pub(crate) mod parameter_keys;
 pub(crate) mod parameters;

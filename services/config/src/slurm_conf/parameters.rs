@@ -4,6 +4,7 @@ use daybook_schemas::Seconds;
 use daybook_schemas::job::MemoryRequest;
 use daybook_schemas::node::ClusterParameters;
 
+use super::enforcement::enforced;
 use super::parameter_keys::SCHEDULER_OPTIONS;
 use super::{SLURM_CONF, SlurmConf};
 use crate::daybook_toml::BACKFILL_RESERVATIONS_MAX;
@@ -65,6 +66,9 @@ pub(crate) fn parameters(conf: &SlurmConf, machine: &dyn Machine, findings: &mut
         && let Some(requeue) = values::number(pair, 0, 1, findings)
     {
         cluster.job_requeue = requeue == 1;
+    }
+    if let Some(pair) = conf.parameter("AccountingStorageEnforce") {
+        cluster.accounting_enforced = enforced(pair, findings);
     }
     let whole_nodes = select_type(conf, findings);
     let coarse_cpus = select_type_parameters(conf, &mut cluster, findings);

@@ -140,6 +140,7 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
             ),
             strict_order: false,
             backfill_by_expected_time: false,
+            accounting_enforced: [],
         }"#]]
     .assert_eq(&format!("{:#?}\n{:#?}\n{:#?}", cluster.nodes, cluster.partitions, cluster.parameters));
 

@@ -32,7 +32,7 @@ pub(super) fn job(
         user: submission.user.clone(),
         account: changes.account.clone().or_else(|| submission.account.clone()).unwrap_or_default(),
         partition: changes.partition.clone().unwrap_or_else(|| submission.partition.clone()),
-        qos: submission.qos.clone().unwrap_or_else(|| "normal".to_string()),
+        qos: changes.qos.clone().or_else(|| submission.qos.clone()).unwrap_or_else(|| "normal".to_string()),
         state: row.state,
         cancelled_by: row.cancelled_by.filter(|_| row.state == daybook_schemas::job::JobState::Cancelled),
         exit: row.exit,

@@ -30,6 +30,8 @@ pub(crate) struct Changes {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) account: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) qos: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) time_limit: Option<TimeLimit>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) request: Option<ResourceRequest>,
@@ -53,6 +55,7 @@ impl Changes {
         if waits {
             keep(&data.partition, &mut self.partition);
             keep(&data.account, &mut self.account);
+            keep(&data.qos, &mut self.qos);
             if data.request.is_some() {
                 self.request.clone_from(&data.request);
             }

@@ -144,6 +144,9 @@ fn change_request(
     if let Some(account) = &data.account {
         job.account = Arc::from(account.as_str());
     }
+    if let Some(qos) = &data.qos {
+        job.qos = Arc::from(qos.as_str());
+    }
     if let Some(begin) = data.begin {
         job.begin = Some(begin);
         job.eligible = None;

@@ -1,0 +1,44 @@
+//! `AccountingStorageEnforce`: what of the accounts binds jobs.
+
+use std::collections::BTreeSet;
+
+use daybook_schemas::node::AccountingEnforcement::{self, Associations, Limits, Qos, Safe};
+
+use crate::diagnostic::{Findings, did_you_mean};
+use crate::lines::Pair;
+use crate::values;
+
+const WORDS: [&str; 10] =
+    ["none", "0", "all", "associations", "limits", "qos", "safe", "wckeys", "nojobs", "nosteps"];
+
+/// Everything that follows from the words, sorted.
+pub(super) fn enforced(pair: &Pair, findings: &mut Findings) -> Vec<AccountingEnforcement> {
+    let mut all = BTreeSet::new();
+    for word in values::list(&pair.value.to_ascii_lowercase()) {
+        let setting = format!("AccountingStorageEnforce={word}");
+        match word.as_str() {
+            "none" | "0" => {}
+            "associations" | "1" => all.extend([Associations]),
+            "limits" | "2" => all.extend([Associations, Limits]),
+            "qos" => all.extend([Associations, Qos]),
+            "safe" => all.extend([Associations, Limits, Safe]),
+            "all" => all.extend([Associations, Limits, Qos, Safe]),
+            "wckeys" => {
+                all.insert(Associations);
+                findings.without_effect(&pair.place, &setting, "workload keys of jobs");
+            }
+            "nojobs" | "nosteps" => {
+                findings.without_effect(&pair.place, &setting, "leaving jobs out of the books");
+            }
+            other => {
+                let what = format!("AccountingStorageEnforce has an unknown word \"{other}\"");
+                let remedy = did_you_mean(other, WORDS.iter().copied(), "expected such as associations,qos");
+                findings.error(&pair.place, what, remedy);
+            }
+        }
+    }
+    if all.contains(&Limits) {
+        findings.without_effect(&pair.place, "limits", "limits of associations and QOS");
+    }
+    all.into_iter().collect()
+}
