@@ -268,9 +268,7 @@ pub struct ClusterParameters {
 }
 
 /// What of the accounts binds jobs.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AccountingEnforcement {
     /// A job needs an association of its user with its account.

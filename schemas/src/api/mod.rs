@@ -21,8 +21,8 @@ pub use accounting::{
 };
 pub use accounts::{
     AccountCondition, AccountsChange, AccountsChangeRequest, AccountsChanged, AccountsTarget, AccountsView,
-    AddAccounts, AddUsers, AssociationSettings, Change, Coordinators, LimitChanges, ListChange, ModifyAccounts,
-    ModifyUsers, QosChange, QosNames, QosSettings, TresChange, UserCondition,
+    AddAccounts, AddUsers, AssociationSettings, Change, Coordinators, LimitChanges, ListChange,
+    ModifyAccounts, ModifyUsers, QosChange, QosNames, QosSettings, TresChange, UserCondition,
 };
 pub use cluster::{NodeState, NodeUpdateRequest, NodeView, PartitionView, Ping, ResourceCounts};
 pub use error::{ApiError, ErrorCode};

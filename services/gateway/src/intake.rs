@@ -107,7 +107,9 @@ impl Worker {
     async fn run(mut self, mut requests: mpsc::Receiver<Waiting>) {
         let mut batch = Vec::with_capacity(BATCH_MAX);
         while requests.recv_many(&mut batch, BATCH_MAX).await > 0 {
-            self.handle(std::mem::take(&mut batch)).await;
+            for part in parts(std::mem::take(&mut batch)) {
+                self.handle(part).await;
+            }
         }
     }
 
@@ -202,7 +204,8 @@ impl Worker {
             Body::JobSubmitted(data) => Some(data.job),
             _ => None,
         });
-        Ok(Outcome { decided: Decided { job, targets: waiting.request.named_targets(), more: false }, seq })
+        let targets = waiting.request.named_targets();
+        Ok(Outcome { decided: Decided { job, targets, ..Decided::default() }, seq })
     }
 
     /// Decides each request against one snapshot; refusals are answered at once.
@@ -210,7 +213,8 @@ impl Worker {
         let mut next_id = cluster.next_job_id();
         let (mut accepted, mut plans) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
         for waiting in batch {
-            match waiting.request.decide(cluster, &self.authority, waiting.peer, next_id) {
+            let authority = self.authority.asked_by(&waiting.actor.name);
+            match waiting.request.decide(cluster, &authority, waiting.peer, next_id) {
                 Ok((decided, bodies)) => {
                     next_id = JobId(bodies.iter().fold(next_id.0, |next, body| match body {
                         Body::JobSubmitted(data) => data.job.0.saturating_add(data.ids),
@@ -240,6 +244,21 @@ impl Worker {
         };
         bodies.into_iter().enumerate().map(event).collect()
     }
+}
+
+/// What may be decided together against one snapshot, in the order in which it came.
+fn parts(batch: Vec<Waiting>) -> Vec<Vec<Waiting>> {
+    let mut parts: Vec<Vec<Waiting>> = Vec::new();
+    let mut open = false;
+    for waiting in batch {
+        let alone = waiting.request.is_alone();
+        match parts.last_mut().filter(|_| open && !alone) {
+            Some(part) => part.push(waiting),
+            None => parts.push(vec![waiting]),
+        }
+        open = !alone;
+    }
+    parts
 }
 
 fn event_id(request_id: &str, number: usize) -> EventId {

@@ -5,9 +5,8 @@ use daybook_schemas::events::{
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::{MemoryRequest, TimeLimit};
 use daybook_schemas::node::{
-    AccountingEnforcement,
-    ClusterParameters, GpuDevice, InitialNodeState, NodeDefinition, NodeUpdateState, PartitionDefinition,
-    PartitionState,
+    AccountingEnforcement, ClusterParameters, GpuDevice, InitialNodeState, NodeDefinition, NodeUpdateState,
+    PartitionDefinition, PartitionState,
 };
 use daybook_schemas::topology::{BlockDefinition, BlockTopology, SwitchDefinition, Topology};
 use daybook_schemas::{BlobHash, Body, Mebibytes, NodeName, Seconds, Subject};

@@ -3,8 +3,8 @@
 //! [`read`] collects lines into parameters and records (nodes, partitions, node sets); [`parameters`],
 //! [`nodes`] and [`partitions`] give them their meaning.
 
-pub(crate) mod node_state;
 mod enforcement;
+pub(crate) mod node_state;
 pub(crate) mod nodes;
 pub(crate) mod parameter_keys;
 pub(crate) mod parameters;

@@ -37,7 +37,7 @@ impl Cancel {
                 targets.push(TargetOutcome { target, error });
             }
         }
-        Ok((Decided { job: None, targets, more }, bodies))
+        Ok((Decided { targets, more, ..Decided::default() }, bodies))
     }
 
     /// What is named, or else everything that the filter matches.

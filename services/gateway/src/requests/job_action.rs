@@ -39,7 +39,7 @@ impl Action {
             };
             targets.push(TargetOutcome { target: target.clone(), error });
         }
-        (Decided { job: None, targets, more: false }, bodies)
+        (Decided { targets, ..Decided::default() }, bodies)
     }
 
     fn judge(
@@ -53,17 +53,17 @@ impl Action {
         if records.iter().any(|job| !authority.may_change(cluster, peer.uid, job)) {
             return Err(denied());
         }
-        let is_administrator = authority.is_administrator(cluster, peer.uid);
+        let is_operator = authority.is_operator(cluster, peer.uid);
         let meant = JobTarget { job: target.job, tasks: target.tasks.clone() };
         match self.kind {
             ActionKind::Hold => {
                 all_over(&records)?;
-                let by_administrator = is_administrator && !self.action.hold;
+                let by_administrator = is_operator && !self.action.hold;
                 Ok(vec![JobHeld { target: meant, by_administrator }.into()])
             }
             ActionKind::Release => {
                 all_over(&records)?;
-                if !is_administrator && records.iter().any(|job| job.hold == Some(Hold::Admin)) {
+                if !is_operator && records.iter().any(|job| job.hold == Some(Hold::Admin)) {
                     return Err(denied());
                 }
                 Ok(vec![JobReleased { target: meant }.into()])

@@ -1,11 +1,14 @@
 //! What can be asked, one file each: is it valid, may this user, and which events follow.
 
+mod accounts;
 mod cancel;
+mod charging;
 mod job_action;
 mod node_update;
 mod submission;
 mod update;
 
+pub(crate) use accounts::AccountsRequest;
 pub(crate) use cancel::{Cancel, check_restricted};
 pub(crate) use job_action::{Action, ActionKind};
 pub(crate) use node_update::NodeUpdate;
@@ -15,7 +18,7 @@ pub(crate) use update::Update;
 use std::sync::Arc;
 
 use daybook_model::{Cluster, Job};
-use daybook_schemas::api::{ApiError, ErrorCode, JobSelector, Peer, TargetOutcome};
+use daybook_schemas::api::{AccountsTarget, ApiError, ErrorCode, JobSelector, Peer, TargetOutcome};
 use daybook_schemas::{Body, JobId};
 
 use crate::authority::Authority;
@@ -27,6 +30,7 @@ pub(crate) enum Request {
     Action(Action),
     Update(Box<Update>),
     NodeUpdate(NodeUpdate),
+    Accounts(Box<AccountsRequest>),
 }
 
 /// What is answered once the events are in the log.
@@ -38,6 +42,8 @@ pub(crate) struct Decided {
     pub(crate) targets: Vec<TargetOutcome>,
     /// There is more that the request means; it has to be asked again.
     pub(crate) more: bool,
+    /// Of a change of accounts: what it reaches.
+    pub(crate) accounts: Vec<AccountsTarget>,
 }
 
 /// The answer and the events, or why not.
@@ -58,7 +64,13 @@ impl Request {
             Request::Action(request) => Ok(request.decide(cluster, authority, peer)),
             Request::Update(request) => request.decide(cluster, authority, peer),
             Request::NodeUpdate(request) => request.decide(cluster, authority, peer),
+            Request::Accounts(request) => request.decide(cluster, authority, peer),
         }
+    }
+
+    /// Whether others must be decided on what this one makes: it is then a commit of its own.
+    pub(crate) fn is_alone(&self) -> bool {
+        matches!(self, Request::Accounts(_))
     }
 
     /// The targets that the request names, as done: what a repeated request is answered with.

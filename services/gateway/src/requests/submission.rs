@@ -6,6 +6,7 @@ use daybook_schemas::job::{Dependency, JobSpec, JobUser, ResourceRequest, TimeLi
 use daybook_schemas::node::PartitionState;
 use daybook_schemas::{BlobHash, JobId};
 
+use super::charging::{Charging, charging};
 use super::{Decided, Decision};
 
 /// The longest job name, path or other text of a job, in bytes.
@@ -32,6 +33,8 @@ impl Submission {
             .ok_or_else(|| ApiError::new(ErrorCode::NotReady, "the cluster is not configured yet"))?;
         let parameters = &configured.parameters;
         let partition = self.partition(cluster)?;
+        let (account, qos) = (asked.account.as_deref(), asked.qos.as_deref());
+        let charging = charging(cluster, &self.user.name, &partition, account, qos)?;
         check_request(&asked.request)?;
         // As in Slurm a held job may ask for what is not there: it is looked at when it is released.
         if !asked.hold {
@@ -53,8 +56,8 @@ impl Submission {
         if next_id.0.checked_add(ids).is_none() {
             return Err(ApiError::new(ErrorCode::TooManyJobs, "no job ids are left"));
         }
-        let spec = self.spec(partition, parameters.job_requeue);
-        let decided = Decided { job: Some(next_id), targets: Vec::new(), more: false };
+        let spec = self.spec(partition, charging, parameters.job_requeue);
+        let decided = Decided { job: Some(next_id), ..Decided::default() };
         Ok((decided, vec![JobSubmitted { job: next_id, ids, spec }.into()]))
     }
 
@@ -76,14 +79,14 @@ impl Submission {
         Ok(name)
     }
 
-    fn spec(&self, partition: String, requeue_by_default: bool) -> JobSpec {
+    fn spec(&self, partition: String, charging: Charging, requeue_by_default: bool) -> JobSpec {
         let asked = self.asked.clone();
         JobSpec {
             name: asked.name,
             user: self.user.clone().into(),
-            account: asked.account,
+            account: charging.account,
             partition,
-            qos: asked.qos,
+            qos: charging.qos,
             request: asked.request,
             time_limit: asked.time_limit,
             begin: asked.begin,

@@ -1,7 +1,9 @@
 use daybook_model::{Cluster, Job};
 use daybook_schemas::api::{ApiError, ErrorCode, JobSelector, JobUpdateRequest, Peer, TargetOutcome};
+use daybook_schemas::events::JobUpdated;
 use daybook_schemas::job::{JobState, TimeLimit};
 
+use super::charging::charging;
 use super::submission::{check_fits, check_partition, check_request};
 use super::{Decided, Decision, invalid_job};
 use crate::authority::{Authority, denied};
@@ -19,23 +21,27 @@ impl Update {
         if job.state.is_ended() {
             return Err(ApiError::new(ErrorCode::AlreadyDone, "Job/step already completing or completed"));
         }
-        let is_administrator = authority.is_administrator(cluster, peer.uid);
+        let is_operator = authority.is_operator(cluster, peer.uid);
         if job.state != JobState::Pending {
-            self.check_running(job, is_administrator)?;
+            self.check_running(job, is_operator)?;
         } else {
-            self.check_waiting(cluster, job, is_administrator)?;
+            self.check_waiting(cluster, job, is_operator)?;
+            self.check_charging(cluster, job)?;
         }
         let target = JobSelector { job: change.job, tasks: None };
-        let decided =
-            Decided { job: None, targets: vec![TargetOutcome { target, error: None }], more: false };
-        Ok((decided, vec![change.clone().into()]))
+        let decided = Decided { targets: vec![TargetOutcome { target, error: None }], ..Decided::default() };
+        let lower = |name: &Option<String>| name.as_ref().map(|name| name.to_ascii_lowercase());
+        let change =
+            JobUpdated { account: lower(&change.account), qos: lower(&change.qos), ..change.clone() };
+        Ok((decided, vec![change.into()]))
     }
 
     /// Of a running job: name, comment, requeue, and the time limit (an owner may only lower it).
-    fn check_running(&self, job: &Job, is_administrator: bool) -> Result<(), ApiError> {
+    fn check_running(&self, job: &Job, is_operator: bool) -> Result<(), ApiError> {
         let change = &self.0.change;
         let needs_waiting = change.partition.is_some()
             || change.account.is_some()
+            || change.qos.is_some()
             || change.begin.is_some()
             || change.nice.is_some()
             || change.dependencies.is_some()
@@ -44,12 +50,12 @@ impl Update {
             return Err(ApiError::new(ErrorCode::WrongState, "Job is no longer pending execution"));
         }
         match change.time_limit {
-            Some(limit) if !is_administrator && is_longer(limit, job.time_limit) => Err(denied()),
+            Some(limit) if !is_operator && is_longer(limit, job.time_limit) => Err(denied()),
             _ => Ok(()),
         }
     }
 
-    fn check_waiting(&self, cluster: &Cluster, job: &Job, is_administrator: bool) -> Result<(), ApiError> {
+    fn check_waiting(&self, cluster: &Cluster, job: &Job, is_operator: bool) -> Result<(), ApiError> {
         let change = &self.0.change;
         let partition_name = change.partition.as_deref().unwrap_or(&job.partition);
         if change.partition.is_some() {
@@ -57,13 +63,13 @@ impl Update {
         }
         let max_time =
             cluster.partition(partition_name).map_or(TimeLimit::Unlimited, |partition| partition.max_time);
-        if !is_administrator && change.time_limit.is_some_and(|limit| is_longer(limit, max_time)) {
+        if !is_operator && change.time_limit.is_some_and(|limit| is_longer(limit, max_time)) {
             return Err(ApiError::new(
                 ErrorCode::InvalidTimeLimit,
                 "Requested time limit is invalid (missing or exceeds some limit)",
             ));
         }
-        if !is_administrator && change.nice.is_some_and(|nice| nice < job.nice) {
+        if !is_operator && change.nice.is_some_and(|nice| nice < job.nice) {
             return Err(denied());
         }
         let conditions = change.dependencies.iter().flat_map(|dependencies| &dependencies.conditions);
@@ -77,6 +83,18 @@ impl Update {
             check_fits(cluster, partition_name, request)?;
         }
         Ok(())
+    }
+
+    /// Another account, QOS or partition must go with the others as at a submission.
+    fn check_charging(&self, cluster: &Cluster, job: &Job) -> Result<(), ApiError> {
+        let change = &self.0.change;
+        if change.account.is_none() && change.qos.is_none() && change.partition.is_none() {
+            return Ok(());
+        }
+        let partition = change.partition.as_deref().unwrap_or(&job.partition);
+        let account = change.account.as_deref().or(Some(job.account.as_ref()).filter(|own| !own.is_empty()));
+        let qos = change.qos.as_deref().unwrap_or(&job.qos);
+        charging(cluster, &job.spec.user.name, partition, account, Some(qos)).map(|_| ())
     }
 }
 

@@ -10,15 +10,13 @@ mod names;
 mod qos;
 mod removal;
 mod settings;
-#[cfg(test)]
-mod tests;
 mod users;
 
 use daybook_model::{Accounts, Cluster};
+use daybook_schemas::accounts::ROOT_ACCOUNT;
 use daybook_schemas::api::{
     AccountsChange, AccountsChangeRequest, AccountsTarget, ApiError, AssociationSettings, ErrorCode, Peer,
 };
-use daybook_schemas::accounts::ROOT_ACCOUNT;
 use daybook_schemas::events::AssociationDefined;
 use daybook_schemas::{Body, Draft};
 
@@ -100,11 +98,11 @@ impl<'a> Edit<'a> {
 
     /// Refuses who may change nothing in an account: neither operator nor coordinator of it, as it was before.
     fn needs_account(&self, account: &str) -> Result<(), ApiError> {
-        let coordinates = || {
-            let asker = self.authority.asker();
-            asker.is_some_and(|name| self.cluster.accounts().is_coordinator(name, account))
-        };
-        if self.is_operator() || coordinates() { Ok(()) } else { Err(denied()) }
+        if self.is_operator() || self.authority.coordinates(self.cluster, account) {
+            Ok(())
+        } else {
+            Err(denied())
+        }
     }
 }
 

@@ -32,9 +32,8 @@ pub(super) fn all(names: &[String]) -> Result<Vec<String>, ApiError> {
 pub(super) fn one(name: &str) -> Result<String, ApiError> {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.@+$\\".contains(&byte);
     if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(legal) {
-        return Err(invalid(format!("Invalid name '{}'", name.escape_debug())).detail(format!(
-            "expected 1 to {NAME_BYTES_MAX} letters, digits and any of _ - . @ + $ \\"
-        )));
+        return Err(invalid(format!("Invalid name '{}'", name.escape_debug()))
+            .detail(format!("expected 1 to {NAME_BYTES_MAX} letters, digits and any of _ - . @ + $ \\")));
     }
     Ok(name.to_ascii_lowercase())
 }

@@ -40,8 +40,7 @@ pub(super) fn modify(edit: &mut Edit<'_>, asked: &QosChange) -> Reached {
     }
     let wanted = names::wanted(&asked.names);
     let is_meant = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
-    let meant: Vec<_> =
-        edit.accounts.all_qos().values().filter(|qos| is_meant(&qos.name)).cloned().collect();
+    let meant: Vec<_> = edit.accounts.all_qos().values().filter(|qos| is_meant(&qos.name)).cloned().collect();
     for now in &meant {
         let mut qos = now.as_ref().clone();
         apply(edit, &mut qos, &asked.settings)?;

@@ -21,12 +21,12 @@ pub(super) fn check_jobs(edit: &Edit<'_>, is_in_the_way: impl Fn(&Job) -> bool) 
         return Ok(());
     }
     jobs.sort_by_key(|job| job.id);
-    let mut error =
-        ApiError::new(ErrorCode::InUse, "Job(s) active, cancel job(s) before remove");
+    let mut error = ApiError::new(ErrorCode::InUse, "Job(s) active, cancel job(s) before remove");
     let cluster = edit.cluster_name();
     for job in jobs.iter().take(LINES_MAX) {
         let (account, user) = (&job.account, &job.spec.user.name);
-        error = error.detail(format!("JobID = {:<10} C = {cluster:<10} A = {account:<10} U = {user:<9}", job.id.0));
+        error = error
+            .detail(format!("JobID = {:<10} C = {cluster:<10} A = {account:<10} U = {user:<9}", job.id.0));
     }
     if jobs.len() > LINES_MAX {
         error = error.detail(format!("and {} more", jobs.len() - LINES_MAX));

@@ -132,7 +132,9 @@ pub(super) fn known_list(
     accounts: &Accounts,
     change: &ListChange<String>,
 ) -> Result<ListChange<String>, ApiError> {
-    let known = |names: &[String]| names.iter().map(|name| known_qos(accounts, name)).collect();
+    let known = |names: &[String]| -> Result<Vec<String>, ApiError> {
+        names.iter().map(|name| known_qos(accounts, name)).collect()
+    };
     Ok(match change {
         ListChange::Set(names) => ListChange::Set(known(names)?),
         ListChange::Add(names) => ListChange::Add(known(names)?),
@@ -163,7 +165,9 @@ pub(super) fn check_default_qos(edit: &Edit<'_>, changed: &[u32]) -> Result<(), 
     let mut seen = BTreeSet::new();
     let mut faults = Vec::new();
     while let Some(id) = waiting.pop() {
-        let Some(association) = accounts.associations().get(&id).filter(|_| seen.insert(id)) else { continue };
+        let Some(association) = accounts.associations().get(&id).filter(|_| seen.insert(id)) else {
+            continue;
+        };
         if association.user.is_none() {
             waiting.extend(accounts.below(&association.account).map(|below| below.id));
         }

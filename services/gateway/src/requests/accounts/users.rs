@@ -74,9 +74,8 @@ fn add_one(
         admin_level: asked.admin_level.unwrap_or_default(),
         ..AccountUser::default()
     });
-    let will_have = |account: &str| {
-        accounts.iter().any(|own| own == account) || has_account(edit, name, account)
-    };
+    let will_have =
+        |account: &str| accounts.iter().any(|own| own == account) || has_account(edit, name, account);
     if let Some(default) = default {
         if !will_have(default) {
             return Err(not_associated(default, &[name.to_string()], edit.cluster_name()));
@@ -120,9 +119,8 @@ fn has_account(edit: &Edit<'_>, user: &str, account: &str) -> bool {
 }
 
 fn not_associated(account: &str, users: &[String], cluster: &str) -> ApiError {
-    let message = format!(
-        "Can't modify because these users aren't associated with new default account '{account}'..."
-    );
+    let message =
+        format!("Can't modify because these users aren't associated with new default account '{account}'...");
     let error = ApiError::new(ErrorCode::InvalidAccount, message);
     users.iter().fold(error, |error, user| error.detail(format!("U = {user} C = {cluster}")))
 }
