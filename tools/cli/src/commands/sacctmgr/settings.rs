@@ -107,8 +107,8 @@ fn limit(own: &[(&str, usize, Limit)], word: &Word, value: &str, changes: &mut L
             changes.tres.insert(name, change);
         }
         OneTres(name, resource) => {
-            let change = tres::amount_of(resource, value)
-                .map_err(|_| invalid(&word.key_as_typed(), value))?;
+            let change =
+                tres::amount_of(resource, value).map_err(|_| invalid(&word.key_as_typed(), value))?;
             let before = changes.tres.remove(&name);
             let mut amounts = match before {
                 Some(TresChange::Amounts(amounts)) => amounts,

@@ -63,7 +63,8 @@ impl Tree {
             *entry = Walked { left: next, right: 0, level };
             next += 1;
             waiting.push((id, level, true));
-            let account = self.association(id).filter(|own| own.user.is_none()).map(|own| own.account.as_str());
+            let account =
+                self.association(id).filter(|own| own.user.is_none()).map(|own| own.account.as_str());
             // The last one pushed is the first one walked: numbers rise, so the newest comes first.
             let inner = account.and_then(|account| below.get(account)).into_iter().flatten();
             waiting.extend(inner.map(|id| (*id, level + 1, false)));

@@ -32,7 +32,6 @@ const REFUSED: &[&str] = &[
     "oversubscribe",
     "prefer",
     "priority",
-    "qos",
     "reboot",
     "reqcores",
     "reqsockets",
@@ -188,6 +187,7 @@ impl Subject<'_> {
             "comment" => change.comment = text(),
             "partition" => change.partition = text(),
             "account" => change.account = text(),
+            "qos" => change.qos = text(),
             "timelimit" => change.time_limit = Some(self.time_limit(value)?),
             "starttime" | "eligibletime" => {
                 let begin = times::parse_future(value).map_err(|error| {
