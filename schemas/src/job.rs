@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::grammar::index_set::IndexSet;
+use crate::license::License;
 use crate::units::{BlobHash, JobId, Mebibytes, Seconds, UtcMicros};
 
 /// The Unix identity that a job runs under.
@@ -121,6 +122,9 @@ pub struct ResourceRequest {
     /// `-C`: features that each node must have (joined by `&`), sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
+    /// `-L`: licences of the cluster that it takes for as long as it runs, all of them; sorted by name, each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub licenses: Vec<License>,
 }
 
 impl Default for ResourceRequest {
@@ -142,6 +146,7 @@ impl Default for ResourceRequest {
             nodes_required: Vec::new(),
             nodes_excluded: Vec::new(),
             features: Vec::new(),
+            licenses: Vec::new(),
         }
     }
 }
@@ -236,7 +241,7 @@ pub struct JobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qos: Option<String>,
     /// What it needs.
-    pub request: ResourceRequest,
+    pub request: Arc<ResourceRequest>,
     /// Time limit in minutes; absent: the partition's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit: Option<TimeLimit>,
@@ -301,6 +306,13 @@ pub struct JobSpec {
     /// The submitting session's id (`AllocNode:Sid`).
     #[serde(default)]
     pub session: u32,
+}
+
+impl JobSpec {
+    /// The request, to be changed in this specification alone.
+    pub fn request_mut(&mut self) -> &mut ResourceRequest {
+        Arc::make_mut(&mut self.request)
+    }
 }
 
 /// A time limit. `Unlimited` is greater than any number of seconds.
@@ -501,6 +513,8 @@ pub enum Reason {
     JobHeldUser,
     /// An administrator holds it.
     JobHeldAdmin,
+    /// Licences that it needs are in use, or the cluster does not have as many.
+    Licenses,
     /// As many tasks of its array run as may at once.
     JobArrayTaskLimit,
     /// The partition starts nothing.
@@ -541,6 +555,7 @@ impl Reason {
             Reason::BeginTime => "BeginTime",
             Reason::JobHeldUser => "JobHeldUser",
             Reason::JobHeldAdmin => "JobHeldAdmin",
+            Reason::Licenses => "Licenses",
             Reason::JobArrayTaskLimit => "JobArrayTaskLimit",
             Reason::PartitionDown => "PartitionDown",
             Reason::PartitionInactive => "PartitionInactive",

@@ -2,6 +2,7 @@
 
 mod arrays;
 mod crash;
+mod licenses;
 mod lifecycle;
 mod refusals;
 mod restart;

@@ -34,6 +34,21 @@ fn what_no_node_could_ever_give_is_refused() {
 }
 
 #[test]
+fn a_held_job_may_ask_for_what_is_not_there_but_not_by_unknown_names() {
+    let cluster = Cluster::started();
+    for (option, why) in [
+        ("-wnosuch", "Invalid node name specified"),
+        ("-xn1,nosuch", "Invalid node name specified"),
+        ("-Cnosuch", "Invalid feature specification"),
+    ] {
+        let answer = refused(&cluster, &["--hold", option, "--wrap=true"]);
+        let expected = format!("sbatch: error: Batch job submission failed: {why}\n");
+        assert_eq!((answer.code, answer.err), (1, expected), "{option}");
+    }
+    assert_eq!(cluster.submit(&["--hold", "--mem=2T"], "true"), 1);
+}
+
+#[test]
 fn an_unknown_partition_is_named() {
     let cluster = Cluster::started();
     let answer = refused(&cluster, &["-p", "nosuch", "--wrap=true"]);

@@ -47,4 +47,6 @@ fn a_log_that_is_shorter_than_the_ledger_is_refused() {
     std::fs::remove_dir_all(cluster.state().join("log")).expect("the log is taken away");
     let why = cluster.try_start().expect_err("refused");
     assert!(why.contains("commits are missing") && why.contains("backup"), "{why}");
+    let why = cluster.try_verify().expect_err("verification finds it, too");
+    assert!(why.contains("the log ends at 0: it belongs to another log"), "{why}");
 }

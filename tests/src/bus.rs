@@ -250,6 +250,7 @@ impl BusCluster {
         let stdout = child.stdout.take().expect("piped");
         BufReader::new(stdout).read_line(&mut line).expect("readable");
         let is_ready = line.trim_end() == "ready";
+        self.cluster.is_unverified |= is_ready && member == Member::Head;
         self.members.insert(member, child);
         is_ready
     }
@@ -269,7 +270,7 @@ impl BusCluster {
         kill(Pid::from_raw(child.id() as i32), signal).expect("it can be signalled");
     }
 
-    /// TERM to all, and `daybookd verify` on the copy of the head.
+    /// TERM to all, and the copy of the head verified.
     #[track_caller]
     pub fn stop_and_verify(mut self) {
         for (member, mut child) in std::mem::take(&mut self.members) {

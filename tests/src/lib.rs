@@ -3,6 +3,7 @@
 //! The programs are those that `cargo build --release` (or the profile of the tests) has put beside the test binary.
 
 pub mod bus;
+pub mod replay;
 pub mod rounds;
 
 use std::io::{BufRead, BufReader, Read};
@@ -41,9 +42,13 @@ impl From<Output> for Answer {
 }
 
 /// A cluster: configuration, state, and a daemon that may or may not run.
+///
+/// Where it ends its log is verified ([`replay::verify`]), and the test fails with the first difference.
 pub struct Cluster {
     pub root: PathBuf,
     daemon: Option<Child>,
+    /// Whether a daemon has written since the log was verified.
+    is_unverified: bool,
     _keep: Option<TempDir>,
 }
 
@@ -90,7 +95,7 @@ impl Cluster {
             let gres = format!("NodeName=g1 Name=gpu Type=a100 File={}/gpu[0-3]\n", gpus.display());
             std::fs::write(config.join("gres.conf"), gres).expect("gres.conf");
         }
-        Cluster { root: root.to_path_buf(), daemon: None, _keep: None }
+        Cluster { root: root.to_path_buf(), daemon: None, is_unverified: false, _keep: None }
     }
 
     /// A started cluster with [`TWO_NODES`].
@@ -132,6 +137,7 @@ impl Cluster {
         BufReader::new(stdout).read_line(&mut line).expect("readable");
         if line.trim_end() == "ready" {
             self.daemon = Some(child);
+            self.is_unverified = true;
             return Ok(());
         }
         let _ = child.wait();
@@ -284,20 +290,21 @@ impl Cluster {
         }
     }
 
-    /// `daybookd verify` on the stopped cluster: everything is decided and posted again and compared.
+    /// Verifies the stopped cluster's log; gives what the program says.
     #[track_caller]
     pub fn verify(&mut self) -> String {
-        assert!(self.daemon.is_none(), "stop the daemon first");
-        let output =
-            Command::new(program("daybookd")).arg("verify").arg("--state").arg(self.state()).output();
-        Answer::from(output.expect("daybookd runs")).ok()
+        self.try_verify().unwrap_or_else(|why| panic!("{why}\ndaybookd said:\n{}", self.daemon_log()))
     }
-}
 
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        self.kill();
-        // Jobs outlive their daemon: end those of this test's spools.
+    /// The same where a scenario has damaged what there is: `Err` has what the program says.
+    pub fn try_verify(&mut self) -> Result<String, String> {
+        assert!(self.daemon.is_none(), "stop the daemon first");
+        self.is_unverified = false;
+        replay::verify(&self.state())
+    }
+
+    /// Jobs outlive their daemon: ends those of this test's spools.
+    fn end_jobs(&self) {
         let mark = self.root.display().to_string();
         let Ok(processes) = std::fs::read_dir("/proc") else { return };
         for process in processes.flatten() {
@@ -306,11 +313,19 @@ impl Drop for Cluster {
             };
             let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
             if String::from_utf8_lossy(&line).contains(&mark) {
-                let _ = nix::sys::signal::kill(
-                    nix::unistd::Pid::from_raw(pid),
-                    nix::sys::signal::Signal::SIGKILL,
-                );
+                let pid = nix::unistd::Pid::from_raw(pid);
+                let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL);
             }
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.kill();
+        self.end_jobs();
+        if self.is_unverified && !std::thread::panicking() {
+            self.verify();
         }
     }
 }

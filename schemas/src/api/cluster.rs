@@ -108,6 +108,19 @@ pub struct PartitionView {
     pub tres: String,
 }
 
+/// `GET /v1/licenses`: each licence, by name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LicenseView {
+    /// Its name.
+    pub name: String,
+    /// How many the cluster has; 0: it is no longer configured and still in use.
+    pub total: u32,
+    /// How many running jobs hold. More than `total` where fewer have been configured since.
+    pub used: u64,
+    /// How many may be taken.
+    pub free: u32,
+}
+
 /// `POST /v1/nodes/update`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeUpdateRequest {

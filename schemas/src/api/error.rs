@@ -33,6 +33,8 @@ pub enum ErrorCode {
     InvalidTimeLimit,
     /// 400
     InvalidNodeName,
+    /// The cluster has no such licence, or fewer than asked. 400
+    InvalidLicense,
     /// 400
     InvalidNodeState,
     /// No node could ever give what is asked. 400
@@ -76,6 +78,7 @@ impl ErrorCode {
             | InvalidArray
             | InvalidTimeLimit
             | InvalidNodeName
+            | InvalidLicense
             | InvalidNodeState
             | UnavailableConfiguration
             | NodeCountInvalid => 400,

@@ -345,6 +345,8 @@ pub enum JobColumn {
     SubmitHost,
     Contiguous,
     Switches,
+    /// `ansys:1,matlab:2`, or null.
+    Licenses,
 }
 
 /// `POST /v1/jobs/query`: a table with just the columns asked for (what squeue needs, fast for large queues).

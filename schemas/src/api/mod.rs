@@ -24,7 +24,7 @@ pub use accounts::{
     AddAccounts, AddUsers, AssociationSettings, Change, Coordinators, LimitChanges, ListChange,
     ModifyAccounts, ModifyUsers, QosChange, QosNames, QosSettings, TresChange, UserCondition,
 };
-pub use cluster::{NodeState, NodeUpdateRequest, NodeView, PartitionView, Ping, ResourceCounts};
+pub use cluster::{LicenseView, NodeState, NodeUpdateRequest, NodeView, PartitionView, Ping, ResourceCounts};
 pub use error::{ApiError, ErrorCode};
 pub use events::{EventQuery, EventRecord};
 pub use jobs::{
@@ -36,8 +36,8 @@ pub use peer::Peer;
 pub use statistics::{BoundCount, CycleFigures, JobCounts, RecordedCycle, Statistics};
 pub use text::Text;
 pub use why::{
-    Amount, Block, ExpectedEnd, Explanation, Figures, GpuAmount, NodeTrouble, OpenCondition, Outlook, Place,
-    Promise, RunOutline, Shortage, Shortened, Trouble,
+    Amount, Block, ExpectedEnd, Explanation, Figures, GpuAmount, LicenseAmount, NodeTrouble, OpenCondition,
+    Outlook, Place, Promise, RunOutline, Shortage, Shortened, Trouble,
 };
 
 /// The largest request body that the gateway reads, in bytes.

@@ -71,6 +71,7 @@ pub const OPERATIONS: &[Operation] = &[
     operation!("get" "/v1/nodes" by "queue": "Every node."; => Vec<NodeView>),
     operation!("get" "/v1/partitions" by "queue": "Every partition."; => Vec<PartitionView>),
     operation!("get" "/v1/accounts" by "queue": "Accounts, users, associations and QOS, whole."; => AccountsView),
+    operation!("get" "/v1/licenses" by "queue": "Every licence, with how many are in use."; => Vec<LicenseView>),
     operation!("get" "/v1/cluster" by "queue": "The configuration in force."; => crate::events::ClusterConfigured),
     operation!("post" "/v1/accounting/query" by "ledger": "What sacct shows."; AccountingQuery => AccountingAnswer),
     operation!("post" "/v1/ledger/capacity" by "ledger": "The physical book: seconds by class for each GPU and node."; CapacityQuery => CapacityAnswer),

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::job::{JobState, Reason, TimeLimit};
+use crate::license::License;
 use crate::node::PartitionState;
 use crate::run::ExitStatus;
 use crate::units::{JobId, Mebibytes, NodeName, RunId, Seq, UtcMicros};
@@ -134,6 +135,11 @@ pub enum Block {
         /// How many there are.
         count: u32,
     },
+    /// The cluster has no such licences any more, or fewer than it needs.
+    NoSuchLicenses {
+        /// What is missing: its needs above what the cluster has.
+        licenses: Vec<LicenseAmount>,
+    },
     /// No node of the partition could ever give what it asks for.
     Impossible {
         /// Slurm's sentence for it.
@@ -153,6 +159,13 @@ pub enum Block {
     StrictOrder {
         /// The blocked job.
         first: JobId,
+    },
+    /// It would fit now, but on more leaf switches than it wants, and it still waits for few (`--switches`).
+    FewSwitches {
+        /// The most leaf switches that it wants.
+        most: u32,
+        /// When that wish passes.
+        until: UtcMicros,
     },
     /// It would fit now, but jobs in front of it take what is free in this cycle.
     StartsInFront {
@@ -252,8 +265,24 @@ pub struct Figures {
     pub free_on_one: Amount,
     /// What the usable nodes have in all.
     pub in_all: Amount,
+    /// Licences that it needs, with what there is of each; empty: it needs none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub licenses: Vec<LicenseAmount>,
     /// Whether it would start now if nobody stood in front of it and nothing were kept for others.
     pub fits_now: bool,
+}
+
+/// A licence that a job needs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LicenseAmount {
+    /// Its name.
+    pub license: String,
+    /// How many it needs.
+    pub needs: u32,
+    /// How many are free now.
+    pub free: u32,
+    /// How many the cluster has.
+    pub in_all: u32,
 }
 
 /// What is short.
@@ -264,6 +293,9 @@ pub struct Shortage {
     /// For GPUs of a type: the type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_type: Option<String>,
+    /// For licences: the licence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub license: Option<String>,
     /// Both figures are of one node: the most that any has free. Else of all usable nodes together.
     pub on_one_node: bool,
     /// What is needed; more than `has`.
@@ -286,6 +318,8 @@ pub enum Shortened {
     Nodes,
     /// Room for tasks.
     Tasks,
+    /// Licences of the cluster.
+    Licenses,
 }
 
 /// A protected start.
@@ -297,6 +331,9 @@ pub struct Promise {
     pub start: UtcMicros,
     /// On which nodes.
     pub nodes: Vec<NodeName>,
+    /// Which of the licences that this job needs too; empty: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub licenses: Vec<License>,
 }
 
 /// A place in the line of a partition: waiting jobs that nothing but resources, priority and promises keeps. An array's

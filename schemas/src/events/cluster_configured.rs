@@ -1,6 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::license::License;
 use crate::node::{ClusterParameters, NodeDefinition, PartitionDefinition};
 use crate::topology::Topology;
 use crate::units::BlobHash;
@@ -25,6 +26,9 @@ pub struct ClusterConfigured {
     /// How the nodes are connected (`topology.conf`); absent: all are equally close.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<Topology>,
+    /// Licences of the cluster (`Licenses`), sorted by name, each once; empty: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub licenses: Vec<License>,
     /// The files it was read from; none: the machine was described by the daemon itself.
     pub sources: Vec<ConfigurationSource>,
 }

@@ -55,8 +55,8 @@ pub use node_registered::NodeRegistered;
 pub use node_timed_out::NodeTimedOut;
 pub use node_updated::NodeUpdated;
 pub use planner_cycle::{
-    CycleBound, MinuteFigures, NodeFigures, PlannedStart, PlannerCycle, ReasonChange, ReasonFigures,
-    ResourceFigures, TaskFigures,
+    CycleBound, LicenseFigures, MinuteFigures, NodeFigures, PlannedStart, PlannerCycle, ReasonChange,
+    ReasonFigures, ResourceFigures, TaskFigures,
 };
 pub use qos_defined::QosDefined;
 pub use qos_removed::QosRemoved;

@@ -96,7 +96,7 @@ pub struct ReasonChange {
 }
 
 /// What is asked and what there is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReasonFigures {
     /// Of `PartitionTimeLimit`.
@@ -107,6 +107,8 @@ pub enum ReasonFigures {
     Tasks(TaskFigures),
     /// Of `Resources`.
     Resources(ResourceFigures),
+    /// Of `Licenses`.
+    Licenses(LicenseFigures),
 }
 
 /// Time limits in minutes, rounded up; an absent one is unlimited.
@@ -152,6 +154,19 @@ pub struct ResourceFigures {
     pub gpus: u64,
     /// GPUs that are free, of all types.
     pub gpus_free: u64,
+}
+
+/// The first licence of which a job needs more than there are.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct LicenseFigures {
+    /// The licence.
+    pub license: String,
+    /// How many the job needs.
+    pub needs: u32,
+    /// How many are free after the cycle's starts in front of it.
+    pub free: u32,
+    /// How many the cluster has; 0: it has no such licence.
+    pub in_all: u32,
 }
 
 /// When and where a blocked job is expected to start.

@@ -9,6 +9,7 @@ pub mod hostlist;
 pub mod index_set;
 pub mod instant;
 pub mod job_id;
+pub mod license;
 pub mod memory;
 pub mod output_pattern;
 pub mod signal;

@@ -33,6 +33,7 @@ use std::time::Duration;
 use daybook_schemas::canonical::{self, CanonicalError};
 use daybook_schemas::events::ClusterConfigured;
 use daybook_schemas::grammar::hostlist;
+use daybook_schemas::license::License;
 use daybook_schemas::node::{ClusterParameters, NodeDefinition, PartitionDefinition};
 use daybook_schemas::topology::Topology;
 use serde::Serialize;
@@ -110,6 +111,7 @@ struct Described {
     nodes: Vec<NodeDefinition>,
     partitions: Vec<PartitionDefinition>,
     topology: Option<Topology>,
+    licenses: Vec<License>,
     parameters: ClusterParameters,
     administrators: Vec<u32>,
     daemon: DaemonSettings,
@@ -146,6 +148,7 @@ fn describe(files: &mut Files, machine: &dyn Machine, findings: &mut Findings) -
         nodes: nodes.into_iter().map(|node| node.definition).collect(),
         partitions,
         topology,
+        licenses: parameters.licenses,
         parameters: with_planner(parameters.cluster, &toml),
         administrators: parameters.administrators,
         daemon,
@@ -175,6 +178,7 @@ fn from_machine(files: &mut Files, machine: &dyn Machine, findings: &mut Finding
         partitions: nodes.iter().map(|node| local_cluster::partition(&node.name)).collect(),
         nodes,
         topology: None,
+        licenses: Vec::new(),
         parameters: with_planner(parameters::defaults(), &toml),
         administrators: Vec::new(),
         daemon,
@@ -302,6 +306,7 @@ impl Described {
             parameters: self.parameters,
             administrators: self.administrators,
             topology: self.topology,
+            licenses: self.licenses,
             sources: files.into_sources(),
         };
         match config_hash(&cluster) {
@@ -327,6 +332,8 @@ pub fn config_hash(cluster: &ClusterConfigured) -> Result<String, CanonicalError
         administrators: &'a [u32],
         #[serde(skip_serializing_if = "Option::is_none")]
         topology: Option<&'a Topology>,
+        #[serde(skip_serializing_if = "<[License]>::is_empty")]
+        licenses: &'a [License],
     }
     canonical::hash(&Meaning {
         cluster_name: &cluster.cluster_name,
@@ -335,5 +342,6 @@ pub fn config_hash(cluster: &ClusterConfigured) -> Result<String, CanonicalError
         parameters: &cluster.parameters,
         administrators: &cluster.administrators,
         topology: cluster.topology.as_ref(),
+        licenses: &cluster.licenses,
     })
 }

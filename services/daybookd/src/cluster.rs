@@ -114,7 +114,7 @@ async fn serve(
         false => None,
     };
     tracing::info!(nodes = nodes.len(), end = %log.end(Stream::State), "serving");
-    println!("ready");
+    crate::say::ready();
 
     let outcome = tokio::select! {
         stopped = wait_for_stop() => stopped,

@@ -64,19 +64,17 @@ pub async fn run(arguments: CopyLogArguments) -> Result<(), String> {
         let _ = write!(std::io::stderr(), "\r\x1b[K");
     }
     let report = copied.map_err(|error| error.to_string())?;
-    match arguments.json {
-        true => println!(
-            "{}",
-            serde_json::json!({
-                "commits": report.commits,
-                "found": report.found,
-                "blobs": report.blobs,
-                "missing_blobs": report.missing_blobs,
-            })
-        ),
-        false => println!("{}", in_words(&report, &arguments)),
-    }
-    Ok(())
+    let told = match arguments.json {
+        true => serde_json::json!({
+            "commits": report.commits,
+            "found": report.found,
+            "blobs": report.blobs,
+            "missing_blobs": report.missing_blobs,
+        })
+        .to_string(),
+        false => in_words(&report, &arguments),
+    };
+    crate::say::answer(&told)
 }
 
 fn in_words(report: &CopyReport, arguments: &CopyLogArguments) -> String {

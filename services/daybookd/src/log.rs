@@ -70,8 +70,7 @@ pub async fn make(arguments: MakeLogArguments) -> Result<(), String> {
     jetstream::make(&bus, cluster, usize::try_from(nats.replicas).unwrap_or(1))
         .await
         .map_err(|error| error.to_string())?;
-    println!("the log of cluster {cluster} is on {servers}");
-    Ok(())
+    crate::say::answer(&format!("the log of cluster {cluster} is on {servers}"))
 }
 
 /// An open log.

@@ -11,6 +11,7 @@ mod orders;
 mod paths;
 mod relay;
 mod roles;
+mod say;
 mod snapshots;
 mod socket;
 mod verify;

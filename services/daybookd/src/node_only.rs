@@ -37,7 +37,7 @@ pub async fn run(
         running.push(agents::start(paths, configuration, node, log, sets)?);
     }
     tracing::info!(nodes = nodes.len(), "serving nodes");
-    println!("ready");
+    crate::say::ready();
     wait_for_stop().await?;
     tracing::info!("stopping; jobs go on");
     for agent in running {

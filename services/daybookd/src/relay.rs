@@ -43,7 +43,7 @@ pub async fn run(arguments: RelayArguments) -> Result<(), String> {
     tracing::info!(relay = %name, %cluster, key = %login.public_key(), "passing requests on");
     let path = socket::path(arguments.socket.as_deref(), settings);
     let server = Server::start(path, SOCKET_MODE, daybook_relay::router(login)).await?;
-    println!("ready");
+    crate::say::ready();
     let outcome = wait_for_stop().await;
     tracing::info!("stopping");
     server.stop().await;

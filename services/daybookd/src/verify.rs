@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::VerifyArguments;
 use crate::paths::Paths;
-use crate::snapshots;
+use crate::{say, snapshots};
 
 /// Commits read at once, and between two looks at every invariant.
 const BATCH: usize = 512;
@@ -37,14 +37,14 @@ pub async fn run(arguments: VerifyArguments) -> Result<(), String> {
             "ledger_fresh_hash": ledger.fresh_hash,
             "ledger_faults": ledger.faults,
         });
-        println!("{report:#}");
+        say::answer(&format!("{report:#}"))?;
     } else {
-        println!("log     {} commits folded, every invariant holds", model.end);
-        println!("planner {} recorded cycles with {} starts decided again", cycles.cycles, cycles.starts);
-        println!(
-            "ledger  {} records and {} intervals checked and posted again, {} faults",
-            ledger.records, ledger.intervals, ledger.fault_count
-        );
+        say::answer(&format!(
+            "log     {} commits folded, every invariant holds\n\
+             planner {} recorded cycles with {} starts decided again\n\
+             ledger  {} records and {} intervals checked and posted again, {} faults",
+            model.end, cycles.cycles, cycles.starts, ledger.records, ledger.intervals, ledger.fault_count
+        ))?;
     }
     if let Some(difference) = &cycles.difference {
         return Err(format!(

@@ -66,13 +66,13 @@ fn order(cluster: &Cluster, run: &Run) -> Option<RunOrder> {
 
 /// The request as submitted, but for what may have been changed before the start and the script can see.
 fn current_spec(job: &Job) -> Arc<daybook_schemas::job::JobSpec> {
-    let is_changed = *job.name != *job.spec.name || *job.request != job.spec.request;
+    let is_changed = *job.name != *job.spec.name || job.request != job.spec.request;
     if !is_changed {
         return job.spec.clone();
     }
     let mut spec = (*job.spec).clone();
     spec.name = job.name.to_string();
-    spec.request = (*job.request).clone();
+    spec.request = job.request.clone();
     Arc::new(spec)
 }
 

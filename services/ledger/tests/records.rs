@@ -453,15 +453,15 @@ fn resources_are_counted_as_slurm_counts_them() {
     };
     let mut story = Story::with_cluster();
     story.submit(1, |spec| {
-        (spec.request.tasks, spec.request.cpus_per_task) = (2, 2);
-        spec.request.memory = Some(MemoryRequest::PerNode(daybook_schemas::Mebibytes(1024)));
-        spec.request.gpus = vec![gpus(GpuScope::Job, None, 2)];
+        (spec.request_mut().tasks, spec.request_mut().cpus_per_task) = (2, 2);
+        spec.request_mut().memory = Some(MemoryRequest::PerNode(daybook_schemas::Mebibytes(1024)));
+        spec.request_mut().gpus = vec![gpus(GpuScope::Job, None, 2)];
     });
-    story.submit(2, |spec| spec.request.gpus = vec![gpus(GpuScope::Node, Some("a100"), 1)]);
-    story.submit(3, |spec| (spec.request.nodes_min, spec.request.tasks) = (2, 4));
+    story.submit(2, |spec| spec.request_mut().gpus = vec![gpus(GpuScope::Node, Some("a100"), 1)]);
+    story.submit(3, |spec| (spec.request_mut().nodes_min, spec.request_mut().tasks) = (2, 4));
     story.submit(4, |spec| {
-        spec.request.tasks = 3;
-        spec.request.gpus = vec![gpus(GpuScope::Task, None, 1)];
+        spec.request_mut().tasks = 3;
+        spec.request_mut().gpus = vec![gpus(GpuScope::Task, None, 1)];
     });
     story.at(10.0).allocate("1.0", vec![share("gpu01", "0-3", &[0, 1])]).start("1.0", "gpu01");
     story.allocate("2.0", vec![share("gpu01", "4", &[2])]);

@@ -61,6 +61,9 @@ pub struct Cluster {
     pub(crate) totals: crate::totals::Totals,
     /// Who may use the cluster.
     pub(crate) accounts: crate::accounts::Accounts,
+    /// What is known of requests as long as configuration and nodes stay; no part of the state.
+    pub(crate) judgements: Arc<crate::judgement::Kept<crate::Judgement>>,
+    pub(crate) possible: Arc<crate::judgement::Kept<bool>>,
 
     // Indexes.
     pub(crate) ready: OrdSet<PendingKey>,
@@ -71,8 +74,10 @@ pub struct Cluster {
     pub(crate) active_names: OrdMap<(u32, Arc<str>), OrdSet<JobId>>,
     pub(crate) singletons: OrdMap<(u32, Arc<str>), OrdSet<JobId>>,
     pub(crate) hopeless: OrdSet<JobId>,
-    /// Of each partition the ready jobs that are recorded to wait for resources.
+    /// Of each partition the ready jobs that are recorded to wait for resources or licences.
     pub(crate) blocked: OrdMap<Arc<str>, OrdSet<PendingKey>>,
+    /// Which runs hold licences, and how many in all.
+    pub(crate) licenses: crate::license::LicensesHeld,
     /// One copy of each request that a record has, with the number of its records.
     pub(crate) requests: OrdMap<Arc<ResourceRequest>, u32>,
 }

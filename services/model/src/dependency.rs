@@ -103,6 +103,22 @@ impl Job {
         }
     }
 
+    /// The hopeless tasks of an array of which only the last task waits beside them, and what waits without them.
+    pub(crate) fn last_task_waits_for_hopeless(&self) -> Option<(IndexSet, IndexSet)> {
+        let hopeless = self.tasks_hopeless()?;
+        let rest = self.tasks_waiting.as_ref()?.difference(&hopeless);
+        let is_last = !rest.is_empty() && rest.first() == self.last_task();
+        (is_last && !hopeless.is_empty()).then_some((hopeless, rest))
+    }
+
+    /// The conditions of which something is still to come, or that can never hold.
+    pub fn unfulfilled_conditions(&self) -> impl Iterator<Item = &DependencyState> {
+        let waiting = self.tasks_waiting.as_ref();
+        self.dependencies
+            .iter()
+            .filter(move |state| state.outcome != Outcome::Satisfied || state.is_open(waiting))
+    }
+
     /// The tasks that any condition gives, or that all of them do; all that wait where there is no condition.
     fn join_tasks(
         &self,
@@ -177,13 +193,7 @@ impl Cluster {
     /// each as a record of its own, once they are all that it waits for.
     pub(crate) fn part_hopeless_tasks(&mut self, array: JobId) {
         let Some(record) = self.jobs.get(&array).cloned() else { return };
-        let (Some(waiting), Some(hopeless)) = (&record.tasks_waiting, record.tasks_hopeless()) else {
-            return;
-        };
-        let rest = waiting.difference(&hopeless);
-        if hopeless.is_empty() || rest.is_empty() || rest.first() != record.last_task() {
-            return;
-        }
+        let Some((hopeless, rest)) = record.last_task_waits_for_hopeless() else { return };
         for task in hopeless.iter() {
             let Some(id) = self.arrays.get(&array).and_then(|state| state.task_job_id(task)) else {
                 continue;
@@ -297,12 +307,8 @@ fn begin_of_array(cluster: &Cluster, id: JobId) -> UtcMicros {
 /// for all of an array.
 pub fn dependency_notation(cluster: &Cluster, job: &Job) -> String {
     let separator = if job.dependencies_any { "?" } else { "," };
-    let parts: Vec<String> = job
-        .dependencies
-        .iter()
-        .filter(|state| state.outcome != Outcome::Satisfied || state.is_open(job.tasks_waiting.as_ref()))
-        .map(|state| condition_notation(cluster, state))
-        .collect();
+    let parts: Vec<String> =
+        job.unfulfilled_conditions().map(|state| condition_notation(cluster, state)).collect();
     parts.join(separator)
 }
 

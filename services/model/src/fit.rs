@@ -5,14 +5,16 @@
 //! - [`Demand`]: a request with the partition's and the cluster's defaults filled in.
 //! - [`Site`], [`Free`], [`Share`]: a node, what it could give, and what of it a run gets.
 //! - [`Network`], [`Terrain`]: how the nodes are connected, and all that a placement looks at.
-//! - [`place`]: chooses nodes and resources.
-//! - [`could_ever_start`], [`partition_limit`]: judgements that no free resource changes.
+//! - [`Needed`]: the least that one node must have, by count.
+//! - [`place`]: chooses nodes and resources; a [`Rating`] says what a node costs those who come later.
+//! - [`could_ever_start`], [`check_names`], [`partition_limit`]: judgements that no free resource changes.
 
 mod bits;
 mod close;
 mod contiguous;
 mod demand;
 mod ever;
+mod needed;
 mod network;
 mod place;
 mod select;
@@ -21,7 +23,8 @@ mod site;
 
 pub use bits::Bits;
 pub use demand::{Demand, GpuCounts, MemoryNeed};
-pub use ever::{Impossible, could_ever_start, partition_limit, partition_size_limit};
+pub use ever::{Impossible, check_names, could_ever_start, partition_limit, partition_size_limit};
+pub use needed::Needed;
 pub use network::Network;
-pub use place::{Terrain, eligible, place};
+pub use place::{Rank, Rating, Terrain, eligible, place};
 pub use site::{Amounts, Free, Share, Site};

@@ -130,7 +130,7 @@ impl Cluster {
                 Some(begin) => entries.push(Entry::Delayed((begin, job.id))),
                 None => {
                     let key = self.pending_key(job);
-                    if job.reason == Reason::Resources {
+                    if matches!(job.reason, Reason::Resources | Reason::Licenses) {
                         entries.push(Entry::Blocked(job.partition.clone(), key));
                     }
                     entries.push(Entry::Ready(key));

@@ -7,7 +7,8 @@ use crate::cluster::{Cluster, PendingKey};
 use crate::job::Job;
 
 impl Cluster {
-    /// The first job of a partition, in the order of the queue, of which it is recorded that it waits for resources.
+    /// The first job of a partition, in the order of the queue, of which it is recorded that it waits for resources or
+    /// licences.
     pub fn first_blocked(&self, partition: &str) -> Option<PendingKey> {
         self.blocked.get(partition)?.get_min().copied()
     }

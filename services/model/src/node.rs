@@ -104,6 +104,12 @@ impl Node {
         self.registration.as_ref().map_or(&[], |registration| &registration.gpus)
     }
 
+    /// The GPUs that it has when nothing is broken.
+    pub fn unbroken_gpus(&self) -> &[GpuDevice] {
+        let declared = self.definition.gpus.as_slice();
+        if declared.len() >= self.gpus().len() { declared } else { self.gpus() }
+    }
+
     /// CPUs not given away.
     pub fn cpus_free(&self) -> u32 {
         self.definition.cpus.saturating_sub(self.cpus_allocated.len() as u32)

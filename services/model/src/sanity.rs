@@ -101,6 +101,9 @@ impl Cluster {
             if job.tasks_waiting.is_some() && job.state != JobState::Pending {
                 found.push(Violation(format!("array {id} has waiting tasks and is {:?}", job.state)));
             }
+            if job.last_task_waits_for_hopeless().is_some() {
+                found.push(Violation(format!("array {id} has a last task that waits for hopeless ones")));
+            }
         }
     }
 
@@ -151,6 +154,7 @@ impl Cluster {
             ("hopeless", fresh.hopeless == self.hopeless),
             ("blocked", fresh.blocked == self.blocked),
             ("requests of", fresh.requests == self.requests),
+            ("licences of", fresh.licenses == self.licenses),
         ];
         for (name, _) in same.iter().filter(|(_, same)| !same) {
             found.push(Violation(format!("the index of {name} jobs is not what the records say")));

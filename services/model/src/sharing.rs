@@ -44,10 +44,10 @@ impl Cluster {
     }
 
     /// The copy of a request that all records share; `request` itself where it is the first.
-    pub(crate) fn shared_request(&self, request: &ResourceRequest) -> Arc<ResourceRequest> {
+    pub(crate) fn shared_request(&self, request: &Arc<ResourceRequest>) -> Arc<ResourceRequest> {
         match self.requests.get_key_value(request) {
             Some((shared, _)) => shared.clone(),
-            None => Arc::new(request.clone()),
+            None => request.clone(),
         }
     }
 

@@ -21,7 +21,7 @@ use crate::usual::{Frequency, UsualRequest};
 use crate::{ArrayState, Job, Node, Run};
 
 /// Goes up whenever the reducer makes another state of the same commits, or the snapshot's form changes.
-pub const REDUCER_VERSION: u32 = 5;
+pub const REDUCER_VERSION: u32 = 6;
 
 /// The longest line of a snapshot that is read, in bytes.
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -254,6 +254,10 @@ fn restore_job(cluster: &mut Cluster, job: Arc<Job>) {
     if !cluster.requests.contains_key(&job.request) {
         cluster.count_request(&job);
     }
+    // As submitted; mostly what it needs now.
+    if let Some(spec) = Arc::get_mut(&mut job.spec) {
+        spec.request = cluster.shared_request(&spec.request);
+    }
     cluster.jobs.insert(job.id, Arc::new(job));
 }
 
@@ -270,6 +274,7 @@ impl Cluster {
         self.hopeless.clear();
         self.blocked.clear();
         self.requests.clear();
+        self.derive_licenses();
         let jobs: Vec<Arc<Job>> = self.jobs.values().cloned().collect();
         for job in &jobs {
             self.index(job);

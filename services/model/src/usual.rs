@@ -8,7 +8,7 @@ use imbl::OrdMap;
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::Cluster;
-use crate::fit::{Demand, MemoryNeed};
+use crate::fit::Demand;
 
 /// The most requests that are told apart; the rarest is forgotten first, and of equally rare ones the one that came
 /// longest ago.
@@ -51,14 +51,7 @@ impl UsualRequest {
         let named = all.typed.iter().filter(|(_, count)| *count > 0).map(|(name, _)| (*name).to_string());
         let gpu_types = if all.any > 0 { Vec::new() } else { named.collect() };
         let cpus = u64::from(tasks) * u64::from(demand.cpus_per_task);
-        let memory = match demand.memory {
-            _ if !demand.memory_is_consumed => 0,
-            MemoryNeed::Nothing => 0,
-            MemoryNeed::Whole => UsualRequest::WHOLE_MEMORY,
-            MemoryNeed::PerNode(amount) => amount,
-            MemoryNeed::PerCpu(amount) => amount.saturating_mul(cpus),
-            MemoryNeed::PerGpu(amount) => amount.saturating_mul(gpus.into()),
-        };
+        let memory = demand.memory_on_one(cpus, gpus).unwrap_or(UsualRequest::WHOLE_MEMORY);
         Some(UsualRequest { cpus, memory, gpus, gpu_types, exclusive: demand.exclusive })
     }
 }

@@ -9,5 +9,5 @@ pub mod leases;
 pub mod replay;
 mod run;
 
-pub use daybook_plan::{Cycle, Order, Policy, Start, plan};
+pub use daybook_plan::{Cycle, Order, Policy, Start, explain, plan};
 pub use run::Planner;

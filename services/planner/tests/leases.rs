@@ -182,7 +182,7 @@ fn two_nodes() -> (Simulation, RunId) {
     simulation.configure(configuration(nodes.clone(), partitions, parameters()));
     nodes.iter().for_each(|node| simulation.register(node));
     let mut spec = job("train", "main", 60);
-    spec.request.cpus_per_task = 4;
+    spec.request_mut().cpus_per_task = 4;
     simulation.submit(spec);
     let cycle = simulation.plan();
     assert_eq!(cycle.starts[0].nodes[0].node, NodeName::from("n1"));

@@ -157,8 +157,8 @@ async fn the_end_of_a_wait_for_few_switches_wakes_the_planner() {
     let mut world = World::of(configured).await;
     let planner = world.planner();
     let mut spec = job("choosy", "main", 10);
-    (spec.request.nodes_min, spec.request.nodes_max, spec.request.tasks) = (2, Some(2), 2);
-    spec.request.switches = Some(SwitchRequest { count: 1, wait: Some(Seconds(30)) });
+    (spec.request_mut().nodes_min, spec.request_mut().nodes_max, spec.request_mut().tasks) = (2, Some(2), 2);
+    spec.request_mut().switches = Some(SwitchRequest { count: 1, wait: Some(Seconds(30)) });
     let choosy = world.submit(spec).await;
     let waits =
         |cluster: &Cluster| cluster.jobs().get(&choosy).is_some_and(|job| job.reason == Reason::Resources);

@@ -15,7 +15,7 @@ use daybook_model::{Cluster, Job};
 use daybook_plan::{Policy, explain};
 use daybook_schemas::JobId;
 use daybook_schemas::api::{
-    AccountsView, ApiError, ErrorCode, Explanation, JobQuery, JobView, JobWaitAnswer, NodeView,
+    AccountsView, ApiError, ErrorCode, Explanation, JobQuery, JobView, JobWaitAnswer, LicenseView, NodeView,
     PartitionView, Statistics,
 };
 use daybook_schemas::events::ClusterConfigured;
@@ -24,7 +24,7 @@ use serde::Deserialize;
 use crate::accounts::accounts_view;
 use crate::statistics::Began;
 use crate::table::job_table;
-use crate::views::{job_view, node_view, partition_view};
+use crate::views::{job_view, license_views, node_view, partition_view};
 
 /// The longest that a question waits for the projection to catch up.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -66,6 +66,7 @@ pub fn router(queue: Queue) -> Router {
         .route("/v1/nodes", get(nodes))
         .route("/v1/partitions", get(partitions))
         .route("/v1/accounts", get(accounts))
+        .route("/v1/licenses", get(licenses))
         .route("/v1/cluster", get(cluster))
         .with_state(queue)
 }
@@ -240,6 +241,11 @@ async fn partitions(State(queue): State<Queue>) -> Answer<Vec<PartitionView>> {
     let cluster = queue.current().await?;
     let partitions = cluster.configured().map_or(&[][..], |configured| &configured.partitions);
     Ok(Json(partitions.iter().map(|partition| partition_view(&cluster, partition)).collect()))
+}
+
+async fn licenses(State(queue): State<Queue>) -> Answer<Vec<LicenseView>> {
+    let cluster = queue.current().await?;
+    Ok(Json(license_views(&cluster)))
 }
 
 async fn cluster(State(queue): State<Queue>) -> Answer<ClusterConfigured> {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use daybook_model::{Cluster, Job, dependency_notation};
 use daybook_schemas::api::{JobColumn, JobQuery};
+use daybook_schemas::grammar::license;
 use daybook_schemas::job::{GpuScope, JobState, MemoryRequest};
 use daybook_schemas::run::RunNode;
 use daybook_schemas::{Seq, UtcMicros};
@@ -266,6 +267,10 @@ fn cell<'a>(row: &Row<'a>, column: JobColumn) -> Cell<'a> {
         JobColumn::SubmitHost => text(&spec.submit_host),
         JobColumn::Contiguous => job.request.contiguous.into(),
         JobColumn::Switches => job.request.switches.map_or(0, |few| few.count).into(),
+        JobColumn::Licenses => match job.request.licenses.is_empty() {
+            true => Cell::Null,
+            false => license::format(&job.request.licenses).into(),
+        },
     }
 }
 

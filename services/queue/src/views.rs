@@ -1,7 +1,7 @@
 //! Whole objects: a job, a node, a partition.
 
 use daybook_model::{Cluster, Job, Node, dependency_notation};
-use daybook_schemas::api::{JobView, NodeView, PartitionView, ResourceCounts};
+use daybook_schemas::api::{JobView, LicenseView, NodeView, PartitionView, ResourceCounts};
 use daybook_schemas::grammar::hostlist;
 use daybook_schemas::grammar::output_pattern::{self, PatternValues};
 use daybook_schemas::job::JobState;
@@ -50,11 +50,22 @@ pub(crate) fn job_view(cluster: &Cluster, job: &Job, now: UtcMicros) -> JobView 
     }
 }
 
+/// The licences, by name.
+pub(crate) fn license_views(cluster: &Cluster) -> Vec<LicenseView> {
+    let view = |name: &str| LicenseView {
+        name: name.to_string(),
+        total: cluster.licenses_in_all(name),
+        used: cluster.licenses_used(name),
+        free: cluster.licenses_free(name),
+    };
+    cluster.license_names().into_iter().map(view).collect()
+}
+
 /// The request with what has been changed since.
 fn current_spec(job: &Job) -> daybook_schemas::job::JobSpec {
     let mut spec = (*job.spec).clone();
     spec.name = job.name.to_string();
-    spec.request = (*job.request).clone();
+    spec.request = job.request.clone();
     spec.partition = job.partition.to_string();
     spec.comment = job.comment.as_deref().map(str::to_string);
     spec.nice = job.nice;

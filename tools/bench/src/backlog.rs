@@ -211,7 +211,13 @@ pub fn golden_spec() -> Result<daybook_schemas::job::JobSpec, String> {
             dependencies: None,
             begin: None,
             hold: false,
-            request: ResourceRequest { contiguous: false, switches: None, ..data.spec.request },
+            request: ResourceRequest {
+                contiguous: false,
+                switches: None,
+                licenses: Vec::new(),
+                ..(*data.spec.request).clone()
+            }
+            .into(),
             ..data.spec
         }),
         _ => Err("the golden submission is none".to_string()),
@@ -223,7 +229,9 @@ pub fn golden_cluster() -> Result<ClusterConfigured, String> {
     let commit = Commit::from_bytes(golden).map_err(|error| error.to_string())?;
     match commit.events.into_iter().next().map(|event| event.body) {
         // The sample's network has none of the nodes made here.
-        Some(Body::ClusterConfigured(data)) => Ok(ClusterConfigured { topology: None, ..*data }),
+        Some(Body::ClusterConfigured(data)) => {
+            Ok(ClusterConfigured { topology: None, licenses: Vec::new(), ..*data })
+        }
         _ => Err("the golden configuration is none".to_string()),
     }
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use daybook_model::Cluster;
-use daybook_planner::{Policy, plan};
+use daybook_planner::{Policy, explain, plan};
 use daybook_schemas::events::{JobSubmitted, NodeRegistered, RunEnded, RunNodeReleased};
 use daybook_schemas::job::{GpuRequest, GpuScope, JobSpec, TimeLimit};
+use daybook_schemas::node::NodeDefinition;
 use daybook_schemas::run::{EndCause, ExitStatus};
 use daybook_schemas::{Actor, Body, Commit, Event, JobId, Mebibytes, RunId, Subject, UtcMicros};
 use serde_json::{Value, json};
@@ -29,10 +30,16 @@ pub struct PlanArguments {
     /// Cycles that are timed.
     #[arg(long, default_value_t = 200)]
     cycles: usize,
+    /// Requests that can never start, each another, in front of the queue.
+    #[arg(long, default_value_t = 0)]
+    impossible: usize,
     /// Print JSON (always; the option is there for scripts that give it).
     #[arg(long)]
     json: bool,
 }
+
+/// How many jobs are explained, one after the other.
+const EXPLAINED: usize = 21;
 
 /// A cluster and its next commits.
 struct Scene {
@@ -53,6 +60,9 @@ pub fn measure(arguments: &PlanArguments) -> Result<Value, String> {
     };
     scene.configure(arguments)?;
     let nodes = resident_mebibytes();
+    for number in 0..arguments.impossible {
+        scene.submit_impossible(number)?;
+    }
     for _ in 0..arguments.jobs + arguments.nodes * 4 {
         scene.submit()?;
     }
@@ -68,7 +78,7 @@ pub fn measure(arguments: &PlanArguments) -> Result<Value, String> {
             break;
         }
     }
-    while scene.cluster.ready().len() < arguments.jobs {
+    while scene.cluster.ready().len() < arguments.jobs + arguments.impossible {
         scene.submit()?;
     }
     let (mut millis, mut considered, mut bounded, mut starts) = (Vec::new(), 0u64, 0u64, 0usize);
@@ -87,6 +97,8 @@ pub fn measure(arguments: &PlanArguments) -> Result<Value, String> {
         scene.commit(Subject::Plan, cycle.to_events().into_iter().map(|event| event.body).collect())?;
     }
     millis.sort_by(f64::total_cmp);
+    let of_changed_nodes = scene.cycle_after_a_node_changed(&policy)?;
+    let explain = scene.explain_median(&policy);
     let waiting = scene.cluster.ready().len();
     let peak_bytes = memory_bytes("VmHWM:");
     let bytes_per_job = scene.bytes_per_job(arguments.jobs)?;
@@ -97,6 +109,7 @@ pub fn measure(arguments: &PlanArguments) -> Result<Value, String> {
         "nodes": arguments.nodes,
         "seed": arguments.seed,
         "cycles": arguments.cycles,
+        "impossible": arguments.impossible,
         "waiting": waiting,
         "waiting_by_reason": scene.reasons(),
         "running": scene.cluster.runs().len(),
@@ -104,6 +117,8 @@ pub fn measure(arguments: &PlanArguments) -> Result<Value, String> {
         "median_ms": rounded(at(0.5)),
         "p99_ms": rounded(at(0.99)),
         "max_ms": rounded(at(1.0)),
+        "after_a_node_changed_ms": rounded(of_changed_nodes),
+        "explain_median_ms": rounded(explain),
         "steps": steps[steps.len() / 2],
         "steps_max": steps[steps.len() - 1],
         "peak_bytes": peak_bytes,
@@ -135,7 +150,8 @@ impl Scene {
                 ..partition.clone()
             };
         }
-        configured.parameters.planner_jobs_max = u32::try_from(arguments.jobs).unwrap_or(u32::MAX);
+        let considered = arguments.jobs.saturating_add(arguments.impossible);
+        configured.parameters.planner_jobs_max = u32::try_from(considered).unwrap_or(u32::MAX);
         configured.parameters.max_job_count = u32::MAX;
         // The golden sample sets everything that there is.
         configured.parameters.strict_order = false;
@@ -145,20 +161,21 @@ impl Scene {
             Some(daybook_schemas::job::MemoryRequest::PerCpu(Mebibytes(1000)));
         let definitions = configured.nodes.clone();
         self.commit(Subject::Admin, vec![configured.into()])?;
-        for definition in definitions {
-            let registered = NodeRegistered {
-                node: definition.name.clone(),
-                boot_id: "bench".to_string(),
-                cpus: definition.cpus,
-                memory: definition.memory,
-                gpus: definition.gpus,
-                agent_version: String::new(),
-                operating_system: String::new(),
-                architecture: String::new(),
-            };
-            self.commit(Subject::Node(definition.name), vec![registered.into()])?;
-        }
-        Ok(())
+        definitions.iter().try_for_each(|definition| self.register(definition))
+    }
+
+    fn register(&mut self, definition: &NodeDefinition) -> Result<(), String> {
+        let registered = NodeRegistered {
+            node: definition.name.clone(),
+            boot_id: "bench".to_string(),
+            cpus: definition.cpus,
+            memory: definition.memory,
+            gpus: definition.gpus.clone(),
+            agent_version: String::new(),
+            operating_system: String::new(),
+            architecture: String::new(),
+        };
+        self.commit(Subject::Node(definition.name.clone()), vec![registered.into()])
     }
 
     /// Waiting jobs by the reason that is recorded.
@@ -187,19 +204,59 @@ impl Scene {
         let minutes = [15, 30, 60, 60, 240, 480, 1440, 2880][self.below(8) as usize];
         spec.partition = "main".to_string();
         spec.time_limit = Some(TimeLimit::minutes(minutes));
-        spec.request.nodes_min = nodes;
-        spec.request.nodes_max = Some(nodes);
-        spec.request.tasks = nodes;
-        spec.request.cpus_per_task = gpus;
-        spec.request.tasks_per_node = None;
-        spec.request.memory = None;
-        spec.request.exclusive = false;
-        spec.request.nodes_required = Vec::new();
-        spec.request.nodes_excluded = Vec::new();
-        spec.request.features = Vec::new();
-        spec.request.gpus = vec![GpuRequest { scope: GpuScope::Node, gpu_type: None, count: gpus }];
+        spec.request_mut().nodes_min = nodes;
+        spec.request_mut().nodes_max = Some(nodes);
+        spec.request_mut().tasks = nodes;
+        spec.request_mut().cpus_per_task = gpus;
+        spec.request_mut().tasks_per_node = None;
+        spec.request_mut().memory = None;
+        spec.request_mut().exclusive = false;
+        spec.request_mut().nodes_required = Vec::new();
+        spec.request_mut().nodes_excluded = Vec::new();
+        spec.request_mut().features = Vec::new();
+        spec.request_mut().gpus = vec![GpuRequest { scope: GpuScope::Node, gpu_type: None, count: gpus }];
         let job = self.cluster.next_job_id();
         self.commit(Subject::Jobs, vec![JobSubmitted { job, ids: 1, spec }.into()])
+    }
+
+    /// A job of more memory than a node has.
+    fn submit_impossible(&mut self, number: usize) -> Result<(), String> {
+        let mut spec = self.spec.clone();
+        spec.partition = "main".to_string();
+        spec.time_limit = Some(TimeLimit::minutes(60));
+        spec.request = daybook_schemas::job::ResourceRequest {
+            memory: Some(daybook_schemas::job::MemoryRequest::PerNode(Mebibytes(1_000_000 + number as u64))),
+            ..daybook_schemas::job::ResourceRequest::default()
+        }
+        .into();
+        let job = self.cluster.next_job_id();
+        self.commit(Subject::Jobs, vec![JobSubmitted { job, ids: 1, spec }.into()])
+    }
+
+    /// Milliseconds of a cycle that knows nothing from those before: what is known of requests goes when a node registers.
+    fn cycle_after_a_node_changed(&mut self, policy: &Policy) -> Result<f64, String> {
+        let Some(node) = self.cluster.nodes().values().next().cloned() else { return Ok(0.0) };
+        self.register(&node.definition)?;
+        let begun = Instant::now();
+        let cycle = plan(&self.cluster, self.now, policy);
+        let millis = begun.elapsed().as_secs_f64() * 1e3;
+        self.commit(Subject::Plan, cycle.to_events().into_iter().map(|event| event.body).collect())?;
+        Ok(millis)
+    }
+
+    /// Milliseconds that the reason of one job takes: the median of some that stand evenly in the queue.
+    fn explain_median(&self, policy: &Policy) -> f64 {
+        let apart = (self.cluster.ready().len() / EXPLAINED).max(1);
+        let jobs = self.cluster.ready().iter().step_by(apart);
+        let mut millis: Vec<f64> = jobs
+            .map(|key| {
+                let begun = Instant::now();
+                let _ = std::hint::black_box(explain(&self.cluster, self.now, policy, key.job));
+                begun.elapsed().as_secs_f64() * 1e3
+            })
+            .collect();
+        millis.sort_by(f64::total_cmp);
+        millis.get(millis.len() / 2).copied().unwrap_or(0.0)
     }
 
     /// What the model's memory grows by for each job that is submitted, measured on so many.

@@ -6,12 +6,17 @@
 //! - [`machine`]: the nodes that it arrives at.
 //! - [`simulation`]: the clock.
 //! - [`policy`]: the policies by name.
+//! - [`starts`]: the file of every job's start.
 //! - [`figures`]: waits, slowdown, utilisation.
 //! - [`packing`]: another experiment, without time: pods that arrive and never leave.
 
 pub mod figures;
 pub mod machine;
+mod node_list;
 pub mod packing;
 pub mod policy;
+mod request;
+mod rows;
 pub mod simulation;
+pub mod starts;
 pub mod trace;

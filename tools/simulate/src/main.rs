@@ -1,9 +1,8 @@
 //! `daybook simulate`: a trace through the planner under a simulated clock.
 
 mod packing_command;
+mod say;
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use daybook_simulate::figures::Figures;
 use daybook_simulate::machine::Machine;
 use daybook_simulate::policy::PolicyName;
 use daybook_simulate::simulation::{Outcome, simulate};
+use daybook_simulate::starts::StartsFile;
 use daybook_simulate::trace::{self, Trace, Unit};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
@@ -34,9 +34,9 @@ struct Arguments {
     /// What decides; several separated by commas, or `all`
     #[arg(long, value_name = "POLICY", default_value = "easy", value_parser = parse_policies)]
     policy: Policies,
-    /// The nodes: 125x8 (125 nodes of 8 processors, GPUs in a GPU trace) or 125:cpus=64,gpus=8,mem=512000. Without it an SWF
-    /// trace runs on one pool of as many processors as its header says
-    #[arg(long)]
+    /// The nodes: 125x8 (125 nodes of 8 processors, GPUs in a GPU trace), 125:cpus=64,gpus=8,mem=512000, or a file: a list of
+    /// nodes as CSV, gzipped or not. Without it an SWF trace runs on one pool of as many processors as its header says
+    #[arg(long, value_name = "NODES|FILE")]
     nodes: Option<String>,
     /// One pool of so many processors (GPUs in a GPU trace), instead of the header's
     #[arg(long, value_name = "COUNT", conflicts_with = "nodes")]
@@ -96,33 +96,39 @@ fn run(arguments: &Arguments, path: &Path) -> Result<(), String> {
     let machine = machine(arguments, path, &trace)?;
     let processors = machine.processors(trace.unit);
     trace.drop_larger_than(processors);
+    trace.drop_without_gpus(&machine);
     if let Some(count) = arguments.jobs {
         trace.cut(count);
     }
     if trace.jobs.is_empty() {
         return Err(format!("no job of {} fits on {processors} processors", path.display()));
     }
+    let starts_path = arguments.starts.as_deref().unwrap_or(Path::new(""));
+    let starts_fault = |error| format!("--starts {}: cannot be written: {error}", starts_path.display());
+    let starts = arguments.starts.as_deref().map(StartsFile::at).transpose().map_err(starts_fault)?;
     if !arguments.json {
-        print_head(path, &trace, &machine, processors);
+        print_head(path, &trace, &machine, processors)?;
     }
+    let mut last = None;
     for policy in &arguments.policy.0 {
         let outcome = simulated(arguments, &trace, &machine, *policy)?;
         let figures = Figures::of(&trace, &outcome.starts, processors);
         if arguments.json {
             print_json(path, &trace, *policy, &figures, &outcome)?;
         } else {
-            print_line(*policy, &figures);
+            print_line(*policy, &figures)?;
         }
-        if let Some(path) = &arguments.starts {
-            write_starts(path, &trace, &outcome).map_err(|error| format!("{}: {error}", path.display()))?;
-        }
+        last = Some(outcome);
+    }
+    if let (Some(file), Some(outcome)) = (&starts, &last) {
+        file.write(&trace, outcome).map_err(starts_fault)?;
     }
     Ok(())
 }
 
 fn machine(arguments: &Arguments, path: &Path, trace: &Trace) -> Result<Machine, String> {
     if let Some(nodes) = &arguments.nodes {
-        return Machine::parse(nodes, trace.unit);
+        return Machine::read(nodes, trace.unit);
     }
     match (arguments.processors.or(trace.processors), trace.unit) {
         (Some(0), _) => Err("--processors 0: there would be nothing to run on".to_string()),
@@ -156,21 +162,24 @@ fn simulated(
     outcome.map_err(|error| error.to_string())
 }
 
-fn print_head(path: &Path, trace: &Trace, machine: &Machine, processors: u32) {
+fn print_head(path: &Path, trace: &Trace, machine: &Machine, processors: u32) -> Result<(), String> {
     let what = if trace.unit == Unit::Gpu { "GPUs" } else { "processors" };
-    let nodes = if machine.nodes == 1 { "one pool".to_string() } else { format!("{} nodes", machine.nodes) };
-    println!("{}: {} jobs on {processors} {what} ({nodes})", name_of(path), trace.jobs.len());
+    let nodes = match machine.node_count() {
+        1 => "one pool".to_string(),
+        count => format!("{count} nodes"),
+    };
+    say::print(&format!("{}: {} jobs on {processors} {what} ({nodes})", name_of(path), trace.jobs.len()))?;
     for (why, count) in &trace.dropped {
-        println!("  left out: {count} ({why})");
+        say::print(&format!("  left out: {count} ({why})"))?;
     }
-    println!(
+    say::print(&format!(
         "{:<13}{:>12}{:>12}{:>12}{:>12}{:>13}{:>8}",
         "policy", "mean wait", "median", "p99", "longest", "slowdown", "util"
-    );
+    ))
 }
 
-fn print_line(policy: PolicyName, figures: &Figures) {
-    println!(
+fn print_line(policy: PolicyName, figures: &Figures) -> Result<(), String> {
+    say::print(&format!(
         "{:<13}{:>10.1} s{:>10} s{:>10} s{:>10} s{:>13.4}{:>7.2}%",
         policy.word(),
         figures.mean_wait,
@@ -179,7 +188,7 @@ fn print_line(policy: PolicyName, figures: &Figures) {
         figures.longest_wait,
         figures.mean_bounded_slowdown,
         figures.utilisation * 100.0
-    );
+    ))
 }
 
 fn print_json(
@@ -201,17 +210,7 @@ fn print_json(
     if let (Some(line), Some(figures)) = (line.as_object_mut(), figures.as_object()) {
         line.extend(figures.clone());
     }
-    println!("{line}");
-    Ok(())
-}
-
-fn write_starts(path: &Path, trace: &Trace, outcome: &Outcome) -> std::io::Result<()> {
-    let mut out = BufWriter::new(File::create(path)?);
-    writeln!(out, "pos,id,submit,start,end,procs")?;
-    for (position, (job, start)) in trace.jobs.iter().zip(&outcome.starts).enumerate() {
-        writeln!(out, "{position},{},{},{start},{},{}", job.id, job.submit, start + job.run, job.processors)?;
-    }
-    out.flush()
+    say::print(&line.to_string())
 }
 
 fn name_of(path: &Path) -> String {

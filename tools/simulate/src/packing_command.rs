@@ -11,6 +11,8 @@ use daybook_simulate::packing::policy::PackingPolicy;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 
+use crate::say;
+
 /// Let pods arrive one by one in drawn orders, and say how much of the GPUs a policy gives away before they are full of rests
 #[derive(Args)]
 pub struct PackingArguments {
@@ -65,23 +67,23 @@ pub fn run(arguments: &PackingArguments) -> Result<(), String> {
     let setting = Setting::new(pods, nodes)?;
     let gpus = setting.capacity() / 1_000;
     if !arguments.json {
-        println!(
+        say::print(&format!(
             "{pod_count} pods, {} shapes in the usual mix, {node_count} nodes with {gpus} GPUs, {} orders from seed {}",
             setting.mix_len(),
             arguments.orders,
             arguments.seed
-        );
-        println!(
+        ))?;
+        say::print(&format!(
             "{:<14}{:>9}{:>11}{:>11}{:>11}{:>11}{:>10}{:>12}",
             "policy", "arrived", "allocated", "least", "most", "deviation", "pods lost", "time"
-        );
+        ))?;
     }
     for policy in &arguments.policy.0 {
         let (figures, took) = figures(arguments, &setting, *policy)?;
         if arguments.json {
             print_json(arguments, &setting, *policy, &figures, took)?;
         } else {
-            print_lines(*policy, &figures, took);
+            print_lines(*policy, &figures, took)?;
         }
     }
     Ok(())
@@ -112,7 +114,7 @@ fn figures(
     Ok((PackingFigures::of(&outcomes, setting.capacity()), begin.elapsed()))
 }
 
-fn print_lines(policy: PackingPolicy, figures: &PackingFigures, took: Duration) {
+fn print_lines(policy: PackingPolicy, figures: &PackingFigures, took: Duration) -> Result<(), String> {
     let mut first = Some((policy.word(), format!("{:.1}", figures.lost), format!("{} ms", took.as_millis())));
     for at in &figures.allocated {
         let (word, lost, took) = first.take().unwrap_or_default();
@@ -121,8 +123,9 @@ fn print_lines(policy: PackingPolicy, figures: &PackingFigures, took: Duration) 
             "{word:<14}{arrived:>9}{:>10.2}%{:>10.2}%{:>10.2}%{:>11.2}{lost:>10}{took:>12}",
             at.mean, at.min, at.max, at.deviation
         );
-        println!("{}", line.trim_end());
+        say::print(line.trim_end())?;
     }
+    Ok(())
 }
 
 fn print_json(
@@ -143,6 +146,5 @@ fn print_json(
     if let (Some(line), Some(figures)) = (line.as_object_mut(), figures.as_object()) {
         line.extend(figures.clone());
     }
-    println!("{line}");
-    Ok(())
+    say::print(&line.to_string())
 }

@@ -10,6 +10,8 @@ pub enum PolicyName {
     Fcfs,
     /// EASY backfill: the first blocked job is protected.
     Easy,
+    /// EASY backfill that tries the shortest limit first.
+    Shortest,
     /// Conservative backfill: every blocked job is protected.
     Conservative,
     /// EASY backfill in the order of a priority of age, size and a short time limit.
@@ -20,9 +22,10 @@ pub enum PolicyName {
 
 impl PolicyName {
     /// All, as the tables list them.
-    pub const ALL: [PolicyName; 5] = [
+    pub const ALL: [PolicyName; 6] = [
         PolicyName::Fcfs,
         PolicyName::Easy,
+        PolicyName::Shortest,
         PolicyName::Conservative,
         PolicyName::Multifactor,
         PolicyName::Predict,
@@ -33,6 +36,7 @@ impl PolicyName {
         match self {
             PolicyName::Fcfs => "fcfs",
             PolicyName::Easy => "easy",
+            PolicyName::Shortest => "shortest",
             PolicyName::Conservative => "conservative",
             PolicyName::Multifactor => "multifactor",
             PolicyName::Predict => "predict",
@@ -51,6 +55,7 @@ impl PolicyName {
         match self {
             PolicyName::Fcfs => Policy { backfill: false, ..easy },
             PolicyName::Easy => easy,
+            PolicyName::Shortest => Policy { order: Order::Limit, ..easy },
             PolicyName::Conservative => Policy { reservations: u32::MAX, ..easy },
             PolicyName::Multifactor => Policy { weights: Some(Weights::USUAL), ..easy },
             PolicyName::Predict => Policy { order: Order::Expected, ..easy },

@@ -9,15 +9,14 @@ use daybook_plan::{Cycle, Policy, plan};
 use daybook_schemas::events::{
     Body, ClusterConfigured, CycleBound, JobSubmitted, NodeRegistered, RunEnded, RunNodeReleased,
 };
-use daybook_schemas::job::{GpuRequest, GpuScope, JobSpec, JobUser, OpenMode, ResourceRequest, TimeLimit};
+use daybook_schemas::job::{JobSpec, JobUser, OpenMode, TimeLimit};
 use daybook_schemas::node::{ClusterParameters, PartitionDefinition};
 use daybook_schemas::run::{EndCause, ExitStatus, RunNode};
-use daybook_schemas::{
-    Actor, BlobHash, Commit, Event, EventId, JobId, Mebibytes, RunId, Seconds, Subject, UtcMicros,
-};
+use daybook_schemas::{Actor, BlobHash, Commit, Event, EventId, JobId, RunId, Seconds, Subject, UtcMicros};
 
 use crate::machine::Machine;
-use crate::trace::{Trace, TraceJob, Unit};
+use crate::request::request;
+use crate::trace::{Trace, TraceJob};
 
 /// The one partition.
 const PARTITION: &str = "trace";
@@ -60,6 +59,7 @@ pub enum SimulationError {
 
 struct World<'t> {
     trace: &'t Trace,
+    machine: &'t Machine,
     cluster: Cluster,
     now: u64,
     users: BTreeMap<&'t str, u32>,
@@ -78,6 +78,7 @@ pub fn simulate(
 ) -> Result<Outcome, SimulationError> {
     let mut world = World {
         trace,
+        machine,
         cluster: Cluster::new(),
         now: 0,
         users: BTreeMap::new(),
@@ -85,7 +86,7 @@ pub fn simulate(
         ends: BinaryHeap::new(),
         outcome: Outcome { starts: vec![u64::MAX; trace.jobs.len()], cycles: 0, steps: 0, commits: 0 },
     };
-    world.configure(machine)?;
+    world.configure()?;
     let (mut arrived, mut ended, mut started) = (0, 0, 0);
     loop {
         let next_end = world.ends.peek().map(|Reverse((end, ..))| *end);
@@ -111,13 +112,17 @@ impl<'t> World<'t> {
         UtcMicros(i64::try_from(self.now).unwrap_or(i64::MAX / 1_000_000).saturating_mul(1_000_000))
     }
 
-    fn configure(&mut self, machine: &Machine) -> Result<(), SimulationError> {
-        let nodes = machine.definitions();
+    fn configure(&mut self) -> Result<(), SimulationError> {
+        let types = self.trace.jobs.iter().map(|job| job.gpu_type.as_str());
+        let choices = types.filter(|types| types.contains('|')).collect();
+        let nodes = self.machine.definitions(&choices);
         let partition = PartitionDefinition {
             nodes_text: String::new(),
             default: true,
             ..PartitionDefinition::new(PARTITION, nodes.iter().map(|node| node.name.clone()).collect())
         };
+        let memory_is_consumed =
+            self.machine.counts_memory() && self.trace.jobs.iter().any(|job| job.memory > 0);
         let configured = ClusterConfigured {
             cluster_name: "simulated".to_string(),
             nodes: nodes.clone(),
@@ -125,7 +130,7 @@ impl<'t> World<'t> {
             parameters: ClusterParameters {
                 min_job_age: Seconds(0),
                 max_job_count: u32::MAX,
-                memory_is_consumed: machine.memory > 0,
+                memory_is_consumed,
                 planner_jobs_max: u32::MAX,
                 ..ClusterParameters::default()
             },
@@ -199,7 +204,7 @@ impl<'t> World<'t> {
             account: None,
             partition: PARTITION.to_string(),
             qos: None,
-            request: request(job, self.trace.unit, &self.cluster),
+            request: request(job, self.trace.unit, self.machine).into(),
             time_limit: Some(TimeLimit::Seconds(job.estimate)),
             begin: None,
             dependencies: None,
@@ -291,35 +296,4 @@ impl<'t> World<'t> {
             reason: reason.map_or("no reason is known", |change| change.reason.word()).to_string(),
         }
     }
-}
-
-/// What a job asks for: on one node all of its processors; on several as many nodes as it says, else as it needs.
-fn request(job: &TraceJob, unit: Unit, cluster: &Cluster) -> ResourceRequest {
-    let pool = cluster.nodes().len() == 1;
-    let node = cluster.nodes().values().next();
-    let (node_cpus, node_gpus) =
-        node.map_or((1, 0), |node| (node.definition.cpus.max(1), node.definition.gpus.len() as u32));
-    let mut request =
-        ResourceRequest { nodes_max: pool.then_some(1), tasks_given: true, ..ResourceRequest::default() };
-    match unit {
-        Unit::Processor => request.tasks = job.processors,
-        Unit::Gpu => {
-            let scope = GpuScope::Job;
-            request.gpus = vec![GpuRequest { scope, gpu_type: None, count: job.processors }];
-            if !pool {
-                let nodes = job.nodes.unwrap_or(1).max(job.processors.div_ceil(node_gpus.max(1)));
-                let cpus = job.cpus.div_ceil(nodes).clamp(1, node_cpus);
-                request.nodes_min = nodes;
-                request.nodes_max = Some(nodes);
-                request.tasks = nodes;
-                request.tasks_per_node = Some(1);
-                request.cpus_per_task = cpus;
-                if job.memory > 0 {
-                    let each = Mebibytes(job.memory.div_ceil(u64::from(nodes)));
-                    request.memory = Some(daybook_schemas::job::MemoryRequest::PerNode(each));
-                }
-            }
-        }
-    }
-    request
 }

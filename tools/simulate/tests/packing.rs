@@ -63,9 +63,10 @@ fn gpus_beside_few_cpus_go_to_those_who_need_few() {
     let bestfit = &run("bestfit")[0];
     let marks = allocated(bestfit);
     assert_eq!((marks[0].1, marks[0].2, marks[1]), (67, 100, (100, 100, 100)), "{bestfit}");
-    // The planner's rule, the fewest free GPUs, does the same here.
-    assert_eq!(allocated(&run("planner")[0]), marks);
-    assert_eq!(run("all").len(), 4);
+    // The fewest free GPUs first does the same here, and the planner's rule what the score does.
+    assert_eq!(allocated(&run("fullest")[0]), marks);
+    assert_eq!(allocated(&run("live")[0]), [(100, 100, 100), (100, 100, 100)]);
+    assert_eq!(run("all").len(), 5);
 }
 
 #[test]
@@ -87,7 +88,7 @@ fn parts_of_gpus_types_and_memory_are_respected() {
     let pods = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n\
         half,0,60,1,500,A|C\nhalf2,0,60,1,500,A\nmost,0,0,1,900,B\nnone,0,101,1,700,\n";
     let directory = written(&[("nodes.csv", nodes), ("pods.csv", pods)]);
-    for policy in ["random", "bestfit", "planner", "fragmentation"] {
+    for policy in ["random", "bestfit", "fullest", "fragmentation", "live"] {
         let arguments = ["--pods", "pods.csv", "--nodes", "nodes.csv", "--json", "--policy", policy];
         let line = &lines(&packing(directory.path(), &arguments))[0];
         // One half on A (memory for one), 900 on B or nothing more: no order gives more than 1.4 of 2 GPUs.
@@ -214,6 +215,7 @@ fn the_published_experiment_comes_out_as_published_or_better() {
         (PackingPolicy::Random, [85.8, 86.9], [87.8, 88.4]),
         (PackingPolicy::BestFit, [92.4, 92.6], [93.4, 93.6]),
         (PackingPolicy::Fragmentation, [95.1, 95.2], [96.5, 96.5]),
+        (PackingPolicy::Live, [95.1, 95.2], [96.5, 96.5]),
     ] {
         let outcomes: Vec<_> = (1..=3).map(|seed| setting.run(policy, seed, &mut |_, _| {})).collect();
         let figures = PackingFigures::of(&outcomes, setting.capacity());

@@ -4,6 +4,7 @@ use daybook_schemas::events::{
 };
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::{MemoryRequest, TimeLimit};
+use daybook_schemas::license::License;
 use daybook_schemas::node::{
     AccountingEnforcement, ClusterParameters, GpuDevice, InitialNodeState, NodeDefinition, NodeUpdateState,
     PartitionDefinition, PartitionState,
@@ -43,6 +44,7 @@ fn full_configuration() -> ClusterConfigured {
         },
         administrators: vec![64030],
         topology: Some(full_topology()),
+        licenses: vec![License { name: "matlab".to_string(), count: 10 }],
         sources: vec![ConfigurationSource {
             name: "slurm.conf".to_string(),
             hash: BlobHash::of(b"ClusterName=tx\n"),

@@ -7,6 +7,7 @@ use daybook_schemas::job::{
     ArrayRequest, Dependencies, Dependency, DependencyKind, GpuRequest, GpuScope, JobSpec, JobState, JobUser,
     MemoryRequest, OpenMode, Reason, ResourceRequest, SwitchRequest, TimeLimit,
 };
+use daybook_schemas::license::License;
 use daybook_schemas::{BlobHash, Body, JobId, Mebibytes, NodeName, Seconds, Subject};
 
 use super::instant;
@@ -34,6 +35,7 @@ pub fn full_request() -> ResourceRequest {
         nodes_required: vec![NodeName::from("gpu01")],
         nodes_excluded: vec![NodeName::from("gpu02")],
         features: vec!["avx512".to_string()],
+        licenses: vec![License { name: "matlab".to_string(), count: 2 }],
     }
 }
 
@@ -64,7 +66,7 @@ fn full_spec() -> JobSpec {
         account: some("ml"),
         partition: "gpu".to_string(),
         qos: some("high"),
-        request: full_request(),
+        request: full_request().into(),
         time_limit: Some(TimeLimit::minutes(90)),
         begin: Some(instant(3_600)),
         dependencies: Some(full_dependencies()),
@@ -105,7 +107,7 @@ fn plain_spec() -> JobSpec {
         account: None,
         partition: "main".to_string(),
         qos: None,
-        request: ResourceRequest::default(),
+        request: ResourceRequest::default().into(),
         time_limit: None,
         begin: None,
         dependencies: None,

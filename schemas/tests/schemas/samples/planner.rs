@@ -1,6 +1,6 @@
 use daybook_schemas::events::{
-    CycleBound, MinuteFigures, NodeFigures, PlannedStart, PlannerCycle, ReasonChange, ReasonFigures,
-    ResourceFigures, TaskFigures,
+    CycleBound, LicenseFigures, MinuteFigures, NodeFigures, PlannedStart, PlannerCycle, ReasonChange,
+    ReasonFigures, ResourceFigures, TaskFigures,
 };
 use daybook_schemas::job::Reason;
 use daybook_schemas::{Body, JobId, NodeName, RunId, Seq, Subject, UtcMicros};
@@ -43,6 +43,17 @@ pub fn cycle() -> (Subject, Body, Body) {
                 reason: Reason::JobArrayTaskLimit,
                 detail: String::new(),
                 figures: Some(ReasonFigures::Tasks(TaskFigures { running: 2, most: 2 })),
+            },
+            ReasonChange {
+                job: JobId(129),
+                reason: Reason::Licenses,
+                detail: String::new(),
+                figures: Some(ReasonFigures::Licenses(LicenseFigures {
+                    license: "matlab".to_string(),
+                    needs: 2,
+                    free: 1,
+                    in_all: 10,
+                })),
             },
         ],
         reservations: vec![PlannedStart {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use daybook_schemas::node::AccountingEnforcement::{self, Associations, Limits, Qos, Safe};
+use daybook_schemas::node::AccountingEnforcement::{self, Associations, Qos};
 
 use crate::diagnostic::{Findings, did_you_mean};
 use crate::lines::Pair;
@@ -19,10 +19,13 @@ pub(super) fn enforced(pair: &Pair, findings: &mut Findings) -> Vec<AccountingEn
         match word.as_str() {
             "none" | "0" => {}
             "associations" | "1" => all.extend([Associations]),
-            "limits" | "2" => all.extend([Associations, Limits]),
             "qos" => all.extend([Associations, Qos]),
-            "safe" => all.extend([Associations, Limits, Safe]),
-            "all" => all.extend([Associations, Limits, Qos, Safe]),
+            // Whoever limits people's use and is told in a warning only that nothing does finds out by the bill.
+            "limits" | "2" | "safe" | "all" => findings.error(
+                &pair.place,
+                format!("{setting} is not supported yet: limits are kept and shown, but bind no job"),
+                "write AccountingStorageEnforce=associations,qos for what is enforced",
+            ),
             "wckeys" => {
                 all.insert(Associations);
                 findings.without_effect(&pair.place, &setting, "workload keys of jobs");
@@ -36,9 +39,6 @@ pub(super) fn enforced(pair: &Pair, findings: &mut Findings) -> Vec<AccountingEn
                 findings.error(&pair.place, what, remedy);
             }
         }
-    }
-    if all.contains(&Limits) {
-        findings.without_effect(&pair.place, "limits", "limits of associations and QOS");
     }
     all.into_iter().collect()
 }

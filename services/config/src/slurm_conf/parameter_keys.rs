@@ -7,7 +7,7 @@ pub(crate) const PARAMETERS: &[Key] = &[
     not_needed("AccountingStorageBackupHost", "Slurm's database daemon"),
     supported(
         "AccountingStorageEnforce",
-        "what of the accounts binds jobs: none, or associations, limits, qos, safe, all",
+        "what of the accounts binds jobs: none, associations, qos; limits, safe and all are refused",
     ),
     no_effect("AccountingStorageExternalHost", "registration with other clusters' databases"),
     not_needed("AccountingStorageHost", "Slurm's database daemon"),
@@ -122,7 +122,10 @@ pub(crate) const PARAMETERS: &[Key] = &[
     supported("KillWait", "seconds from TERM to KILL, to 65533"),
     no_effect("LaunchParameters", "other ways to launch"),
     not_needed("LaunchType", "gone since Slurm 22.05"),
-    no_effect("Licenses", "licences"),
+    supported(
+        "Licenses",
+        "licences of the cluster: NAME or NAME:COUNT, joined by commas; a missing count is 1",
+    ),
     not_needed("LogTimeFormat", "logging of Slurm's daemons"),
     no_effect("MailDomain", "mail about jobs"),
     no_effect("MailProg", "mail about jobs"),
@@ -264,7 +267,7 @@ pub(crate) const PARAMETERS: &[Key] = &[
 
 /// Options in `SchedulerParameters`, in alphabetical order.
 pub(crate) const SCHEDULER_OPTIONS: &[Key] = &[
-    no_effect("allow_zero_lic", "licences"),
+    no_effect("allow_zero_lic", "submissions that need more licences than there are"),
     no_effect("assoc_limit_stop", "stopping at the first job that an association limits"),
     not_needed("batch_sched_delay", "pacing of Slurm's controller"),
     no_effect("bb_array_stage_cnt", "burst buffers"),
@@ -276,7 +279,7 @@ pub(crate) const SCHEDULER_OPTIONS: &[Key] = &[
     not_needed("bf_ignore_newly_avail_nodes", "a planning cycle sees one state of the cluster"),
     not_needed("bf_interval", "pacing of Slurm's controller"),
     supported("bf_job_part_count_reserve", "how many blocked jobs of each partition get a protected start"),
-    no_effect("bf_licenses", "licences"),
+    not_needed("bf_licenses", "licences are always part of planned starts"),
     no_effect("bf_max_job_array_resv", "a limit on protected starts of one array"),
     no_effect("bf_max_job_assoc", "a limit on jobs of one association in a cycle"),
     no_effect("bf_max_job_part", "a limit on jobs of one partition in a cycle"),

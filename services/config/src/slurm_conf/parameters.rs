@@ -1,7 +1,9 @@
 //! Cluster-wide parameters.
 
 use daybook_schemas::Seconds;
+use daybook_schemas::grammar::license;
 use daybook_schemas::job::MemoryRequest;
+use daybook_schemas::license::License;
 use daybook_schemas::node::ClusterParameters;
 
 use super::enforcement::enforced;
@@ -29,6 +31,7 @@ const ALWAYS: Seconds = Seconds(u32::MAX as u64);
 pub(crate) struct Parameters {
     pub cluster_name: String,
     pub cluster: ClusterParameters,
+    pub licenses: Vec<License>,
     /// User ids.
     pub administrators: Vec<u32>,
     /// `SlurmdSpoolDir`.
@@ -77,6 +80,7 @@ pub(crate) fn parameters(conf: &SlurmConf, machine: &dyn Machine, findings: &mut
     Parameters {
         cluster_name: cluster_name(conf, findings),
         cluster,
+        licenses: licenses(conf, findings),
         administrators: administrators(conf, machine, findings),
         spool_dir: conf.parameter("SlurmdSpoolDir").cloned(),
         whole_nodes,
@@ -168,6 +172,18 @@ fn administrators(conf: &SlurmConf, machine: &dyn Machine, findings: &mut Findin
             Vec::new()
         }
     }
+}
+
+/// The cluster's licences. `(null)` is how Slurm shows that there are none.
+fn licenses(conf: &SlurmConf, findings: &mut Findings) -> Vec<License> {
+    let Some(pair) = conf.parameter("Licenses").filter(|pair| pair.value != "(null)") else {
+        return Vec::new();
+    };
+    license::parse(&pair.value).unwrap_or_else(|error| {
+        let remedy = "write names with counts, such as Licenses=matlab:10,ansys:4";
+        findings.error(&pair.place, format!("Licenses: {error}"), remedy);
+        Vec::new()
+    })
 }
 
 fn gres_types(conf: &SlurmConf, findings: &mut Findings) -> Option<Vec<String>> {

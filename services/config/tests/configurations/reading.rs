@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use daybook_config::{DaemonSettings, LogBackend, config_hash};
 use daybook_schemas::Seconds;
+use daybook_schemas::grammar::license;
 use daybook_schemas::job::{MemoryRequest, TimeLimit};
 use daybook_schemas::node::{NodeDefinition, NodeUpdateState, PartitionDefinition, PartitionState};
 use daybook_schemas::{Mebibytes, NodeName};
@@ -199,6 +200,15 @@ fn parameters_with_a_special_value_mean_what_slurm_means() {
     assert!(with("SelectTypeParameters=CR_Core_Memory").parameters.memory_is_consumed);
     assert!(with("SelectType=select/linear").partitions.iter().all(|partition| partition.exclusive));
     assert!(!with("SelectType=select/cons_tres").partitions[0].exclusive);
+}
+
+#[test]
+fn licences_are_part_of_the_configuration_and_of_its_hash() {
+    let [none, some, same] = ["", "Licenses=matlab:10,ansys\n", "licenses=ansys;matlab*10\n"]
+        .map(|line| faultless(&format!("{line}{SMALL}")).cluster);
+    assert_eq!(license::format(&some.licenses), "ansys:1,matlab:10");
+    assert_eq!((&same.licenses, &same.config_hash), (&some.licenses, &some.config_hash));
+    assert!(none.licenses.is_empty() && none.config_hash != some.config_hash);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 use daybook_model::Cluster;
-use daybook_model::fit::{Impossible, could_ever_start};
+use daybook_model::fit::{Impossible, check_names, could_ever_start};
 use daybook_schemas::api::{ApiError, ENVIRONMENT_BYTES_MAX, ErrorCode, JobSubmission, SCRIPT_BYTES_MAX};
 use daybook_schemas::events::JobSubmitted;
+use daybook_schemas::grammar::license;
 use daybook_schemas::job::{Dependency, JobSpec, JobUser, ResourceRequest, TimeLimit};
 use daybook_schemas::node::PartitionState;
 use daybook_schemas::{BlobHash, JobId};
@@ -36,9 +37,11 @@ impl Submission {
         let (account, qos) = (asked.account.as_deref(), asked.qos.as_deref());
         let charging = charging(cluster, &self.user.name, &partition, account, qos)?;
         check_request(&asked.request)?;
-        // As in Slurm a held job may ask for what is not there: it is looked at when it is released.
-        if !asked.hold {
-            check_fits(cluster, &partition, &asked.request)?;
+        check_licenses(cluster, &asked.request)?;
+        // As in Slurm a held job may ask for more than there is (that is looked at when it is released), but by known names.
+        match asked.hold {
+            true => refused(check_names(cluster, &asked.request))?,
+            false => check_fits(cluster, &partition, &asked.request)?,
         }
         if parameters.enforce_partition_limits {
             check_limits(cluster, &partition, asked)?;
@@ -87,7 +90,7 @@ impl Submission {
             account: charging.account,
             partition,
             qos: charging.qos,
-            request: asked.request,
+            request: asked.request.into(),
             time_limit: asked.time_limit,
             begin: asked.begin,
             dependencies: asked.dependencies.filter(|dependencies| !dependencies.conditions.is_empty()),
@@ -201,6 +204,15 @@ pub(super) fn check_request(request: &ResourceRequest) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// Licences that the cluster does not have are refused, of a held job too.
+pub(super) fn check_licenses(cluster: &Cluster, request: &ResourceRequest) -> Result<(), ApiError> {
+    let invalid = || ApiError::new(ErrorCode::InvalidLicense, "Invalid license specification");
+    if !license::is_in_order(&request.licenses) || cluster.missing_license(request).is_some() {
+        return Err(invalid());
+    }
+    Ok(())
+}
+
 fn unavailable_configuration() -> ApiError {
     ApiError::new(ErrorCode::UnavailableConfiguration, "Requested node configuration is not available")
 }
@@ -211,7 +223,11 @@ pub(super) fn check_fits(
     partition: &str,
     request: &ResourceRequest,
 ) -> Result<(), ApiError> {
-    could_ever_start(cluster, partition, request).map_err(|why| {
+    refused(could_ever_start(cluster, partition, request))
+}
+
+fn refused(found: Result<(), Impossible>) -> Result<(), ApiError> {
+    found.map_err(|why| {
         let code = match why {
             Impossible::NoPartition(_) => ErrorCode::InvalidPartition,
             Impossible::NoNode(_) => ErrorCode::InvalidNodeName,

@@ -4,7 +4,7 @@ use daybook_schemas::events::JobUpdated;
 use daybook_schemas::job::{JobState, TimeLimit};
 
 use super::charging::charging;
-use super::submission::{check_fits, check_partition, check_request};
+use super::submission::{check_fits, check_licenses, check_partition, check_request};
 use super::{Decided, Decision, invalid_job};
 use crate::authority::{Authority, denied};
 
@@ -80,6 +80,7 @@ impl Update {
         }
         if let Some(request) = &change.request {
             check_request(request)?;
+            check_licenses(cluster, request)?;
             check_fits(cluster, partition_name, request)?;
         }
         Ok(())

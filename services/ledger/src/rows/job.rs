@@ -52,7 +52,7 @@ impl SubmissionRow {
             account: spec.account.clone(),
             partition: spec.partition.clone(),
             qos: spec.qos.clone(),
-            request: spec.request.clone(),
+            request: ResourceRequest::clone(&spec.request),
             time_limit: spec.time_limit.unwrap_or(default_time),
             default_memory,
             array: spec.array.clone(),

@@ -86,7 +86,7 @@ pub fn spec() -> JobSpec {
         account: Some("ml".into()),
         partition: "main".into(),
         qos: None,
-        request: ResourceRequest::default(),
+        request: ResourceRequest::default().into(),
         time_limit: None,
         begin: None,
         dependencies: None,

@@ -147,6 +147,18 @@ impl<'a> Demand<'a> {
         }
     }
 
+    /// The memory, in MiB, that is counted for so many CPUs and GPUs of one node; `None`: all that the node has.
+    pub fn memory_on_one(&self, cpus: u64, gpus: u32) -> Option<u64> {
+        match self.memory {
+            _ if !self.memory_is_consumed => Some(0),
+            MemoryNeed::Nothing => Some(0),
+            MemoryNeed::Whole => None,
+            MemoryNeed::PerNode(amount) => Some(amount),
+            MemoryNeed::PerCpu(amount) => Some(amount.saturating_mul(cpus)),
+            MemoryNeed::PerGpu(amount) => Some(amount.saturating_mul(gpus.into())),
+        }
+    }
+
     /// Whether it wants any GPU.
     pub fn wants_gpus(&self) -> bool {
         !(self.gpus_per_node.is_empty() && self.gpus_per_task.is_empty() && self.gpus_per_job.is_empty())

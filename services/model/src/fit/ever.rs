@@ -51,6 +51,20 @@ impl Impossible {
     }
 }
 
+/// Whether every node and feature that a request names is there.
+pub fn check_names(cluster: &Cluster, request: &ResourceRequest) -> Result<(), Impossible> {
+    let mut named = request.nodes_required.iter().chain(&request.nodes_excluded);
+    if let Some(unknown) = named.find(|name| !cluster.nodes().contains_key(*name)) {
+        return Err(Impossible::NoNode(unknown.clone()));
+    }
+    let known =
+        |feature: &String| cluster.nodes().values().any(|node| node.definition.features.contains(feature));
+    match request.features.iter().find(|feature| !known(feature)) {
+        Some(unknown) => Err(Impossible::NoFeature(unknown.clone())),
+        None => Ok(()),
+    }
+}
+
 /// Whether a request could start in a partition with all its nodes up, unbroken and empty.
 ///
 /// What breaks a limit of the partition is no matter of this function ([`partition_limit`]): such jobs are accepted
@@ -63,15 +77,7 @@ pub fn could_ever_start(
     let no_partition = || Impossible::NoPartition(partition.to_string());
     let configured = cluster.configured().ok_or_else(no_partition)?;
     let partition = cluster.partition(partition).ok_or_else(no_partition)?;
-    let mut named = request.nodes_required.iter().chain(&request.nodes_excluded);
-    if let Some(unknown) = named.find(|name| !cluster.nodes().contains_key(*name)) {
-        return Err(Impossible::NoNode(unknown.clone()));
-    }
-    let known =
-        |feature: &String| cluster.nodes().values().any(|node| node.definition.features.contains(feature));
-    if let Some(unknown) = request.features.iter().find(|feature| !known(feature)) {
-        return Err(Impossible::NoFeature(unknown.clone()));
-    }
+    check_names(cluster, request)?;
     if request.nodes_min == 0 || request.nodes_max.is_some_and(|most| most < request.nodes_min) {
         return Err(Impossible::NodeCount);
     }
@@ -90,7 +96,7 @@ pub fn could_ever_start(
     let order = eligible(&sites, &members, &demand);
     let whole = |at: usize| Some(Cow::Owned(sites[at].whole()));
     let network = network_of(configured.topology.as_ref(), &sites);
-    let terrain = Terrain { sites: &sites, network: &network, steps: &Cell::new(0) };
+    let terrain = Terrain { sites: &sites, network: &network, steps: &Cell::new(0), rating: None };
     place(&demand, terrain, &order, &whole).map(|_| ()).ok_or(Impossible::NodeConfiguration)
 }
 

@@ -18,6 +18,21 @@ pub struct Terrain<'t, 'a> {
     /// Goes up with the work that comes with a network or with neighbours wanted; one look at each node is the
     /// caller's to count.
     pub steps: &'t Cell<u64>,
+    /// What decides between nodes on which a demand of one node fits; `None`: only how many GPUs they have free.
+    pub rating: Option<&'t dyn Rating>,
+}
+
+/// How good nodes are for a demand of one node: first by what it costs those who come later, then by what is free.
+pub type Rank = (i64, u64);
+
+/// Ranks nodes for demands of one node.
+pub trait Rating {
+    /// The number of a demand, for [`Rating::rank`]; those that take the same of a node may share one.
+    fn number(&self, demand: &Demand<'_>) -> usize;
+
+    /// How good it is to give the demand with this number its part of `free`, which is what the node `at` could give; less
+    /// is better. The first part is not below 0 for a demand that takes no GPU.
+    fn rank(&self, number: usize, at: usize, free: &Free) -> Rank;
 }
 
 impl Terrain<'_, '_> {
@@ -62,7 +77,7 @@ pub fn place<'f>(
     }
     if demand.nodes_min == 1
         && !wants_many
-        && let Some(share) = on_one(demand, terrain.sites, order, free)
+        && let Some(share) = on_one(demand, terrain, order, free)
     {
         return Some(vec![share]);
     }
@@ -72,7 +87,7 @@ pub fn place<'f>(
     let shares = on_several(demand, terrain, order, free);
     if shares.is_none() && demand.nodes_min == 1 && wants_many && !terrain.network.is_flat() {
         // A node under no switch is in no job of several.
-        return on_one(demand, terrain.sites, order, free).map(|share| vec![share]);
+        return on_one(demand, terrain, order, free).map(|share| vec![share]);
     }
     shares
 }
@@ -82,21 +97,34 @@ fn only_one_node(demand: &Demand<'_>) -> bool {
     demand.gpus_per_job.is_empty() && demand.request.nodes_max.is_none()
 }
 
-/// The first node that can take all of it; for GPUs the one with the fewest free among those of the lowest weight, so
-/// that whole nodes stay whole.
+/// A node on which a demand fits.
+struct Choice<'f> {
+    /// Its weight, and whether it has GPUs that the demand does not want.
+    class: (u32, bool),
+    /// How good it is; made when there is another to choose.
+    rank: Option<Rank>,
+    at: usize,
+    free: Cow<'f, Free>,
+    share: Share,
+}
+
+/// A node that can take all of it. Of those of the lowest weight (and then, for a demand without GPUs, those without
+/// GPUs) the one with the lowest cost; of several the one with the fewest free GPUs, so that whole nodes stay whole,
+/// or for a demand without GPUs the first.
 fn on_one<'f>(
     demand: &Demand<'_>,
-    sites: &[Site<'_>],
+    terrain: Terrain<'_, '_>,
     order: &[usize],
     free: &dyn Fn(usize) -> Option<Cow<'f, Free>>,
 ) -> Option<Share> {
     let required = demand.request.nodes_required.first();
     let wanted = demand.gpus_per_node.plus(&demand.gpus_per_task, demand.tasks).plus(&demand.gpus_per_job, 1);
-    let mut best: Option<(u32, u32, Share)> = None;
+    let mut ranks = Ranks { rating: terrain.rating, demand, number: None };
+    let mut best: Option<Choice<'f>> = None;
     for &at in order {
-        let site = &sites[at];
-        let weight = site.weight;
-        if best.as_ref().is_some_and(|(lowest, ..)| *lowest < weight) {
+        let site = &terrain.sites[at];
+        let class = (site.weight, wanted.is_empty() && !site.gpus.is_empty());
+        if best.as_ref().is_some_and(|best| best.class < class) {
             break;
         }
         if required.is_some_and(|name| *name != site.node.definition.name) {
@@ -106,17 +134,50 @@ fn on_one<'f>(
         if site.tasks_max(&free, demand).is_none_or(|most| most < demand.tasks) {
             continue;
         }
-        let gpus_free = free.gpus.count();
-        if best.as_ref().is_some_and(|(_, fewest, _)| *fewest <= gpus_free) {
-            continue;
+        let mut rank = None;
+        if let Some(best) = &mut best {
+            let there = *best.rank.get_or_insert_with(|| ranks.of(best.at, &best.free));
+            if wanted.is_empty() && ranks.is_best(&best.free, Some(there)) {
+                break;
+            }
+            if there <= *rank.insert(ranks.of(at, &free)) {
+                continue;
+            }
         }
         let Some(share) = cut(demand, site, at, &free, demand.tasks, &wanted) else { continue };
-        if wanted.is_empty() {
+        if wanted.is_empty() && ranks.is_best(&free, rank) {
             return Some(share);
         }
-        best = Some((weight, gpus_free, share));
+        best = Some(Choice { class, rank, at, free, share });
     }
-    best.map(|(.., share)| share)
+    best.map(|best| best.share)
+}
+
+/// How good nodes are for one demand.
+struct Ranks<'r, 'd> {
+    rating: Option<&'r dyn Rating>,
+    demand: &'r Demand<'d>,
+    number: Option<usize>,
+}
+
+impl Ranks<'_, '_> {
+    fn of(&mut self, at: usize, free: &Free) -> Rank {
+        // Without a free GPU nothing of a node can become useless.
+        match self.rating.filter(|_| !free.gpus.is_empty()) {
+            Some(rating) => {
+                rating.rank(*self.number.get_or_insert_with(|| rating.number(self.demand)), at, free)
+            }
+            None if self.demand.wants_gpus() => (0, free.gpus.count().into()),
+            None => (0, 0),
+        }
+    }
+
+    /// Whether no other node can be better for a demand without GPUs: it makes others useless and never useful, unless it
+    /// has the node alone.
+    fn is_best(&self, free: &Free, rank: Option<Rank>) -> bool {
+        let costs_nothing = rank == Some((0, 0)) || free.gpus.is_empty();
+        self.rating.is_none() || costs_nothing && !self.demand.exclusive
+    }
 }
 
 /// The share of one node; `None` where the memory or the GPUs for it are not there.

@@ -87,8 +87,7 @@ impl<'a> Site<'a> {
 
     /// A node with the GPUs that it has when nothing is broken.
     pub fn unbroken(node: &'a Node) -> Site<'a> {
-        let declared = node.definition.gpus.as_slice();
-        Site::with_gpus(node, if declared.len() >= node.gpus().len() { declared } else { node.gpus() })
+        Site::with_gpus(node, node.unbroken_gpus())
     }
 
     fn with_gpus(node: &'a Node, gpus: &'a [GpuDevice]) -> Site<'a> {
@@ -108,6 +107,15 @@ impl<'a> Site<'a> {
 
     pub(super) fn kind(&self, gpu_type: &str) -> Option<&Bits> {
         self.kinds.iter().find(|(name, _)| *name == gpu_type).map(|(_, positions)| positions)
+    }
+
+    pub(super) fn type_number(&self, gpu_type: &str) -> Option<usize> {
+        self.kinds.iter().position(|(name, _)| *name == gpu_type)
+    }
+
+    /// How many types of GPUs it has.
+    pub fn type_count(&self) -> usize {
+        self.kinds.len()
     }
 
     /// How many of these GPUs are of a type.
@@ -166,6 +174,11 @@ impl<'a> Site<'a> {
             gpus: gpus.collect(),
             tasks: recorded.tasks,
         }
+    }
+
+    /// How many of these GPUs are of each type that the node has.
+    pub fn counts(&self, gpus: &Bits) -> impl Iterator<Item = (&'a str, u32)> {
+        self.kinds.iter().map(|(name, positions)| (*name, positions.count_common(gpus)))
     }
 
     fn gpus_by_type(&self, gpus: &Bits) -> Vec<u32> {

@@ -11,6 +11,7 @@ use crate::node::{Node, NodeReason};
 
 /// Nodes keep their state and runs; those no longer named go, at the latest when their last run is released.
 pub(super) fn configured(cluster: &mut Cluster, data: &ClusterConfigured) {
+    cluster.forget_what_is_possible();
     // Partition tiers are part of the queue's order: take the waiting records out under the old ones.
     let waiting: Vec<Arc<Job>> =
         queued(cluster).iter().filter_map(|id| cluster.jobs.get(id).cloned()).collect();

@@ -21,7 +21,9 @@ use crate::job::{Hold, Job};
 const PRIORITY_FIRST: u32 = 4_294_901_760;
 
 pub(super) fn submitted(cluster: &mut Cluster, data: &JobSubmitted) {
-    let spec = Arc::new(data.spec.clone());
+    let mut spec = data.spec.clone();
+    spec.request = cluster.shared_request(&spec.request);
+    let spec = Arc::new(spec);
     cluster.next_job_id = cluster.next_job_id.max(data.job.0.saturating_add(data.ids));
     cluster.totals.jobs.submitted += u64::from(data.ids);
     let tasks_waiting = spec.array.as_ref().map(|array| array.tasks.clone());
@@ -42,7 +44,7 @@ pub(super) fn submitted(cluster: &mut Cluster, data: &JobSubmitted) {
         id: data.job,
         task: None,
         tasks_waiting,
-        request: cluster.shared_request(&spec.request),
+        request: spec.request.clone(),
         partition: cluster.shared_partition(&spec.partition),
         account: Arc::from(spec.account.as_deref().unwrap_or("")),
         qos: Arc::from(spec.qos.as_deref().unwrap_or("normal")),
@@ -97,7 +99,7 @@ pub(super) fn updated(cluster: &mut Cluster, data: &JobUpdated) {
         return;
     }
     let is_waiting = job.state == JobState::Pending;
-    let request = data.request.as_ref().map(|request| cluster.shared_request(request));
+    let request = data.request.as_ref().map(|request| cluster.shared_request(&Arc::new(request.clone())));
     let partition = data.partition.as_ref().map(|partition| cluster.shared_partition(partition));
     cluster.change_job(data.job, |job| {
         change_description(job, data);
@@ -272,6 +274,7 @@ fn cancel_waiting_tasks(cluster: &mut Cluster, array: JobId, tasks: &IndexSet, u
 pub(super) fn keep_tasks_waiting(cluster: &mut Cluster, array: JobId, remaining: IndexSet) {
     if !remaining.is_empty() {
         cluster.change_job(array, |job| job.tasks_waiting = Some(remaining));
+        cluster.part_hopeless_tasks(array);
         return;
     }
     let last = cluster.arrays.get(&array).and_then(|state| state.tasks().last());

@@ -13,6 +13,7 @@ use daybook_schemas::{Commit, Event, JobId, Subject};
 use imbl::OrdMap;
 
 use crate::cluster::Cluster;
+use crate::judgement::changes_judgements;
 
 pub(crate) fn apply(cluster: &mut Cluster, commit: &Commit) -> Result<(), String> {
     if commit.seq != cluster.position.next() {
@@ -38,6 +39,9 @@ pub(crate) fn apply(cluster: &mut Cluster, commit: &Commit) -> Result<(), String
 }
 
 fn apply_event(cluster: &mut Cluster, event: &Event) -> Result<(), String> {
+    if changes_judgements(&event.body) {
+        cluster.forget_judgements();
+    }
     match &event.body {
         Body::ClusterConfigured(data) => cluster::configured(cluster, data),
         Body::NodeRegistered(data) => node::registered(cluster, data),

@@ -11,7 +11,9 @@ use crate::node::{NodeReason, Registration, Silence};
 
 pub(super) fn registered(cluster: &mut Cluster, data: &NodeRegistered) {
     let at = cluster.time;
+    let mut is_other = false;
     cluster.change_node(&data.node, |node| {
+        let unbroken = node.unbroken_gpus().to_vec();
         node.silence = None;
         node.registration = Some(Arc::new(Registration {
             boot_id: data.boot_id.clone(),
@@ -21,7 +23,11 @@ pub(super) fn registered(cluster: &mut Cluster, data: &NodeRegistered) {
             operating_system: data.operating_system.clone(),
             architecture: data.architecture.clone(),
         }));
+        is_other = node.unbroken_gpus() != unbroken;
     });
+    if is_other {
+        cluster.forget_what_is_possible();
+    }
 }
 
 pub(super) fn updated(cluster: &mut Cluster, event: &Event, data: &NodeUpdated) {

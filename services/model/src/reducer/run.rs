@@ -58,6 +58,7 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
         job.exit = ExitStatus::default();
         job.last_nodes = None;
     });
+    cluster.hold_licenses(data.run);
     cluster.expected_starts.remove(&data.run.job);
     if let Some((array, task)) = array_task(cluster, data.run.job) {
         cluster.change_array(array, |array| {
@@ -69,8 +70,9 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
     cluster.reconsider_dependents(data.run.job);
 }
 
-/// The fixed rule for what has been overtaken: the job still waits with this as its next start, and every node is
-/// there, up and has what is given. Holding or changing a job in the meantime does not void its start.
+/// The fixed rule for what has been overtaken: the job still waits with this as its next start, every node is there, up
+/// and has what is given, and the licences that the job needs now are free. Holding or changing a job in the meantime does
+/// not void its start otherwise.
 fn is_valid(cluster: &Cluster, data: &RunAllocated) -> bool {
     let waits = match data.array {
         Some(task) => {
@@ -88,7 +90,11 @@ fn is_valid(cluster: &Cluster, data: &RunAllocated) -> bool {
                 && !job.run.is_some_and(|run| cluster.runs.contains_key(&run))
         }),
     };
-    waits && !data.nodes.is_empty() && data.nodes.iter().all(|share| has_room(cluster, share))
+    let record = cluster.jobs.get(&data.array.map_or(data.run.job, |task| task.array_job));
+    waits
+        && !data.nodes.is_empty()
+        && data.nodes.iter().all(|share| has_room(cluster, share))
+        && record.is_some_and(|job| cluster.has_licenses(&job.request))
 }
 
 fn has_room(cluster: &Cluster, share: &RunNode) -> bool {
@@ -181,6 +187,7 @@ pub(super) fn end_run(cluster: &mut Cluster, id: RunId, at: UtcMicros, cause: En
         run.end = Some(RunEnd { at, cause, exit });
         run.wish = RunWish::Release;
     });
+    cluster.give_licenses_back(id);
     let Some(job) = cluster.jobs.get(&id.job).cloned() else { return };
     // How long a run takes that was cut short says nothing.
     if matches!(cause, EndCause::Exited | EndCause::TimeLimit | EndCause::OutOfMemory) {
@@ -321,6 +328,7 @@ pub(super) fn free_node(cluster: &mut Cluster, id: RunId, name: &NodeName) {
     }
     if cluster.nodes.get(name).is_some_and(|node| node.retired && node.runs.is_empty()) {
         cluster.nodes.remove(name);
+        cluster.forget_what_is_possible();
     }
     let held_on = run.held_on.without(name);
     if !held_on.is_empty() {

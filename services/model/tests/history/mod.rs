@@ -150,7 +150,7 @@ impl History {
         }
         if a.is_multiple_of(3) {
             let gpus = GpuRequest { scope: GpuScope::Node, gpu_type: None, count: 1 + u32::from(b % 3) };
-            spec.request.gpus = vec![gpus];
+            spec.request_mut().gpus = vec![gpus];
         }
         let mut ids = 1;
         if a.is_multiple_of(4) {
@@ -327,7 +327,7 @@ fn spec(name: &str, uid: u32) -> JobSpec {
         account: None,
         partition: "main".into(),
         qos: None,
-        request: ResourceRequest::default(),
+        request: ResourceRequest::default().into(),
         time_limit: None,
         begin: None,
         dependencies: None,

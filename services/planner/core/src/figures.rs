@@ -33,6 +33,10 @@ impl<'a> Planning<'a, '_> {
                     most: array.running_max?,
                 })
             }
+            Reason::Licenses => {
+                let number = self.kind_of(job);
+                ReasonFigures::Licenses(self.licenses.shortage(&self.kinds.get(number).licenses)?)
+            }
             Reason::Resources => ReasonFigures::Resources(self.resources_of(job)?),
             _ => return None,
         })

@@ -1,17 +1,18 @@
 //! The nodes as one cycle sees them: what each could give now, and which are whose partition's.
 
 use std::borrow::Cow;
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use daybook_model::fit::{Demand, Free, Network, Share, Site, Terrain, eligible};
+use daybook_model::fit::{Demand, Free, Network, Rank, Rating, Share, Site, Terrain, eligible};
 use daybook_model::{Cluster, Node};
 use daybook_schemas::node::PartitionDefinition;
 use daybook_schemas::{NodeName, UtcMicros};
 
-use crate::fragmentation::{self, Figure, Room, WHOLE_GPU};
+use crate::costs::{Costs, parts_of, room};
+use crate::fragmentation::{self, Figure, placement_mix, usual_mix};
 use crate::promises::Promises;
 
 /// A partition with its nodes' numbers.
@@ -42,6 +43,8 @@ pub(crate) struct Ground<'a> {
     steps_max: u64,
     /// The most CPUs free on one node; `None`: to be counted anew.
     cpus_free_most: Cell<Option<u32>>,
+    /// What a placement costs those who usually come; made when it is asked for.
+    costs: OnceCell<RefCell<Costs<'a>>>,
 }
 
 impl<'a> Ground<'a> {
@@ -72,12 +75,25 @@ impl<'a> Ground<'a> {
             steps,
             steps_max,
             cpus_free_most,
+            costs: OnceCell::new(),
         }
     }
 
-    /// What a placement looks at.
+    /// What a placement looks at: as long as nobody has asked for a GPU, nothing is known that could be spared for
+    /// others.
     pub(crate) fn terrain(&self) -> Terrain<'_, 'a> {
-        Terrain { sites: &self.sites, network: &self.network, steps: &self.steps }
+        let is_known = self.cluster.usual_requests().next().is_some();
+        Terrain { rating: is_known.then_some(self as &dyn Rating), ..self.bare_terrain(&self.steps) }
+    }
+
+    /// The same, for the question whether something fits: where is no matter.
+    pub(crate) fn bare_terrain<'t>(&'t self, steps: &'t Cell<u64>) -> Terrain<'t, 'a> {
+        Terrain { sites: &self.sites, network: &self.network, steps, rating: None }
+    }
+
+    fn costs(&self) -> &RefCell<Costs<'a>> {
+        let make = || Costs::new(placement_mix(usual_mix(self.cluster)), self.sites.len());
+        self.costs.get_or_init(|| RefCell::new(make()))
     }
 
     /// What of the free GPUs those who usually come could not use; `None` where no node has any GPU.
@@ -89,7 +105,7 @@ impl<'a> Ground<'a> {
         }
         let free = self.sites.iter().zip(&self.free).filter_map(|(site, free)| Some((site, free.as_ref()?)));
         let rooms = free.filter(|(_, free)| !free.gpus.is_empty()).map(|(site, free)| room(site, free));
-        Some(fragmentation::of_cycle(rooms, &fragmentation::usual_mix(self.cluster)))
+        Some(fragmentation::of_cycle(rooms, &usual_mix(self.cluster)))
     }
 
     /// Counts work.
@@ -105,6 +121,11 @@ impl<'a> Ground<'a> {
     /// Whether the work has reached its bound.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.steps.get() >= self.steps_max
+    }
+
+    /// Whether so many steps more would reach the bound.
+    pub(crate) fn would_exhaust(&self, steps: usize) -> bool {
+        self.steps.get().saturating_add(steps as u64) >= self.steps_max
     }
 
     /// All CPUs of a partition.
@@ -203,7 +224,25 @@ impl<'a> Ground<'a> {
                 self.cpus_free -= u64::from(before.0 - free.cpu_count);
                 self.gpus_free -= u64::from(before.1 - free.gpus.count());
             }
+            if let Some(costs) = self.costs.get_mut() {
+                costs.get_mut().forget(share.site);
+            }
         }
+    }
+}
+
+impl Rating for Ground<'_> {
+    fn number(&self, demand: &Demand<'_>) -> usize {
+        self.costs().borrow_mut().number(parts_of(demand))
+    }
+
+    fn rank(&self, number: usize, at: usize, free: &Free) -> Rank {
+        // What a node has free now is mostly asked for, and what its state is is then known without a look.
+        let is_now = self.free[at].as_ref().is_some_and(|now| std::ptr::eq(now, free));
+        let mut costs = self.costs().borrow_mut();
+        let (rank, steps) = costs.rank(number, is_now.then_some(at), || room(&self.sites[at], free));
+        self.count_steps(steps);
+        rank
     }
 }
 
@@ -217,15 +256,4 @@ fn number_of(cluster: &Cluster, sites: &[Site<'_>], name: &NodeName) -> Option<u
 /// What the sites are sorted by.
 fn key_of(node: &Node) -> (u32, &NodeName) {
     (node.order, &node.definition.name)
-}
-
-/// What a node has free, as fragmentation sees it.
-fn room<'a>(site: &Site<'a>, free: &Free) -> Room<'a> {
-    let cpus = u64::from(free.cpu_count) * 1_000;
-    let definition = &site.node.definition;
-    let untouched = free.cpu_count == definition.cpus
-        && free.memory == definition.memory.0
-        && free.gpus.count() as usize == site.gpus.len();
-    let gpus = free.gpus.iter().filter_map(|position| site.gpus.get(position as usize));
-    Room::new(cpus, free.memory, untouched, gpus.map(|gpu| (gpu.gpu_type.as_str(), WHOLE_GPU)))
 }

@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use daybook_model::Job;
 use daybook_model::fit::Demand;
+use daybook_schemas::UtcMicros;
 use daybook_schemas::job::{Reason, ResourceRequest, TimeLimit};
+
+use crate::licenses::Need;
 
 /// A window that has no end.
 pub(crate) const FOR_EVER: i64 = i64::MAX;
@@ -19,24 +22,39 @@ pub(crate) struct Kind<'a> {
     pub(crate) demand: Option<Demand<'a>>,
     /// The partition's longest limit.
     pub(crate) time_max: TimeLimit,
+    /// Licences that it takes; empty: none.
+    pub(crate) licenses: Vec<Need>,
     /// The nodes that it may use.
     pub(crate) order: Rc<[usize]>,
     /// Those of them that have as many CPUs and GPUs free as any of its nodes must give, as known last: in a cycle they
     /// only become fewer. `None`: not looked at.
     pub(crate) open: Option<Vec<usize>>,
     /// Something other than what is in use keeps it from starting.
-    pub(crate) refused: Option<(Reason, Rc<str>)>,
+    pub(crate) refused: Option<(Reason, Arc<str>)>,
     /// The shortest window, in seconds, that is known not to fit any more: resources only become fewer in a cycle, and
     /// a longer window meets all that a shorter one meets.
     pub(crate) blocked_from: Option<i64>,
     /// Whether it would fit if nothing ran.
     pub(crate) fits_when_empty: Option<bool>,
+    /// The window in seconds, and the protected start, of the last one of it that got one: for as long a window nothing
+    /// earlier is possible, as resources only become fewer in a cycle.
+    pub(crate) promised: Option<(i64, UtcMicros)>,
 }
 
 impl Kind<'_> {
     /// Whether a window of so many seconds is known not to fit.
     pub(crate) fn is_blocked(&self, seconds: i64) -> bool {
         self.blocked_from.is_some_and(|from| from <= seconds)
+    }
+
+    /// Before when no window of so many seconds can be promised.
+    pub(crate) fn not_before(&self, seconds: i64) -> Option<UtcMicros> {
+        self.promised.filter(|(promised, _)| *promised <= seconds).map(|(_, start)| start)
+    }
+
+    /// Notes a protected start of one of it (`None`: it has no time limit).
+    pub(crate) fn note_promise(&mut self, seconds: Option<i64>, start: UtcMicros) {
+        self.promised = Some((seconds.unwrap_or(FOR_EVER), start));
     }
 
     /// Notes that a window does not fit.

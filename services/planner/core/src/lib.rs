@@ -8,6 +8,8 @@
 //!   what is behind them starts only where it does not delay those. K = 1 is EASY backfill, K = all is conservative,
 //!   and without backfill a blocked job blocks its partition. What is kept for later is kept by count: which CPU of a
 //!   node and which GPU of a type it will be is decided when it starts.
+//! - **Places**: a job of one node goes where the least becomes useless to those who usually come ([`fragmentation`]).
+//! - **Licences** are taken and promised like what is on nodes, by count and over time.
 //! - **Bounds** are counts ([`Policy`]); the first that was met is in the record.
 //!
 //! [`explain`]`(&cluster, now, &policy, job)` says why one job waits, with figures; it walks the queue as [`plan`] does.
@@ -15,18 +17,21 @@
 //! What fits on a node is `daybook_model::fit`'s arithmetic. Reasons: only changes are recorded, and `Priority` only
 //! where it replaces another recorded reason (`docs/decisions/` says why).
 
+mod costs;
 mod cycle;
 mod explain;
 mod figures;
 pub mod fragmentation;
 mod ground;
 mod kinds;
+mod licenses;
 mod plan;
 mod policy;
 pub mod priority;
 mod promises;
 mod queue;
 mod releases;
+mod timeline;
 
 pub use cycle::{Cycle, Start};
 pub use explain::{NAMED_MAX, explain};

@@ -1,12 +1,14 @@
 //! One cycle: the parent of the pure core.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use daybook_model::fit::{Demand, Share, Site, could_ever_start, partition_size_limit, place};
-use daybook_model::{Cluster, Job, PendingKey};
+use daybook_model::fit::{Demand, Share, Site, partition_size_limit, place};
+use daybook_model::{Cluster, Job, Judgement, PendingKey};
 use daybook_schemas::events::{ArrayTaskId, CycleBound, JobFinished, PlannedStart, ReasonChange};
 use daybook_schemas::grammar::hostlist;
 use daybook_schemas::job::{JobState, Reason, TimeLimit};
@@ -17,6 +19,7 @@ use crate::cycle::{Cycle, Start};
 use crate::explain::watch::Watch;
 use crate::ground::Ground;
 use crate::kinds::{FOR_EVER, Kind, Kinds};
+use crate::licenses::Licenses;
 use crate::policy::{Order, Policy};
 use crate::promises::Promises;
 use crate::queue::{Heads, candidates, weighted};
@@ -58,6 +61,7 @@ pub(crate) fn decide(cluster: &Cluster, now: UtcMicros, policy: &Policy, watch: 
             promises: Promises::new(ground.sites.len()),
             ground,
             kinds: Kinds::default(),
+            licenses: Licenses::default(),
             releases: Releases::default(),
             blocked: BTreeMap::new(),
             later: Vec::new(),
@@ -84,16 +88,17 @@ fn hopeless(cluster: &Cluster, policy: &Policy) -> Vec<JobFinished> {
 
 pub(crate) struct Planning<'a, 'c> {
     pub(crate) cluster: &'a Cluster,
-    parameters: &'a ClusterParameters,
+    pub(crate) parameters: &'a ClusterParameters,
     now: UtcMicros,
     policy: &'a Policy,
     pub(crate) ground: Ground<'a>,
     pub(crate) kinds: Kinds<'a>,
+    pub(crate) licenses: Licenses<'a>,
     releases: Releases<'a>,
     promises: Promises,
     /// Jobs blocked so far, by partition.
     pub(crate) blocked: BTreeMap<usize, u32>,
-    /// Jobs that are tried behind those of the queue's order: shortest expected run first.
+    /// Jobs that are tried behind those of the queue's order: the shortest first.
     later: Vec<(Reverse<u32>, u64, PendingKey)>,
     pub(crate) cycle: &'c mut Cycle,
     /// The one job that the cycle is for, where it only explains.
@@ -180,12 +185,19 @@ impl<'a> Planning<'a, '_> {
             }
             let Some(job) = cluster.jobs().get(&key.job) else { continue };
             self.cycle.jobs_considered += 1;
-            if self.policy.order == Order::Expected && self.is_unprotected(job) {
-                let seconds = cluster.expected_seconds(job).unwrap_or(u64::MAX);
-                self.later.push((key.tier, seconds, key));
-            } else {
-                self.consider(job);
+            match self.length_that_orders(job) {
+                Some(seconds) if self.is_unprotected(job) => self.later.push((key.tier, seconds, key)),
+                _ => self.consider(job),
             }
+        }
+    }
+
+    /// The seconds by which the policy orders a job that is not protected; `None`: it stays where it is in the queue.
+    fn length_that_orders(&self, job: &Job) -> Option<u64> {
+        match self.policy.order {
+            Order::Queue => None,
+            Order::Expected => Some(self.cluster.expected_seconds(job).unwrap_or(u64::MAX)),
+            Order::Limit => Some(job.time_limit.seconds().unwrap_or(u64::MAX)),
         }
     }
 
@@ -273,7 +285,7 @@ impl<'a> Planning<'a, '_> {
                 return self.meet(CycleBound::Starts);
             }
             match self.place_now(number, seconds) {
-                Some(shares) => self.start(job, seconds, run, &shares),
+                Some(shares) => self.start(job, number, seconds, run, &shares),
                 None => self.judge(job, number, seconds),
             }
             room -= 1;
@@ -294,6 +306,7 @@ impl<'a> Planning<'a, '_> {
     pub(crate) fn kind_of(&mut self, job: &'a Job) -> usize {
         let is_choosy = choosy_until(job, self.parameters).is_some_and(|until| until > self.now);
         let (cluster, parameters, ground) = (self.cluster, self.parameters, &mut self.ground);
+        let licenses = &mut self.licenses;
         self.kinds.number(job, is_choosy, || {
             let field = ground.field_number(cluster, &job.partition);
             let Some(number) = field else {
@@ -301,11 +314,13 @@ impl<'a> Planning<'a, '_> {
                     field,
                     demand: None,
                     time_max: TimeLimit::Unlimited,
+                    licenses: Vec::new(),
                     order: Rc::from([]),
                     open: None,
-                    refused: Some((Reason::PartitionConfig, Rc::from(""))),
+                    refused: Some((Reason::PartitionConfig, Arc::from(""))),
                     blocked_from: None,
                     fits_when_empty: None,
+                    promised: None,
                 };
             };
             let partition = ground.field(number).definition;
@@ -315,7 +330,8 @@ impl<'a> Planning<'a, '_> {
                 PartitionState::Down => Some(Reason::PartitionDown),
                 PartitionState::Inactive => Some(Reason::PartitionInactive),
                 PartitionState::Up | PartitionState::Drain => {
-                    partition_size_limit(cluster, partition, &job.request)
+                    let missing = cluster.missing_license(&job.request).map(|_| Reason::Licenses);
+                    partition_size_limit(cluster, partition, &job.request).or(missing)
                 }
             };
             Kind {
@@ -324,9 +340,11 @@ impl<'a> Planning<'a, '_> {
                 demand: Some(demand),
                 open: None,
                 time_max: partition.max_time,
-                refused: refused.map(|reason| (reason, Rc::from(""))),
+                licenses: licenses.needs(cluster, &job.request),
+                refused: refused.map(|reason| (reason, Arc::from(""))),
                 blocked_from: None,
                 fits_when_empty: None,
+                promised: None,
             }
         })
     }
@@ -356,7 +374,11 @@ impl<'a> Planning<'a, '_> {
     }
 
     fn place_now(&mut self, number: usize, seconds: i64) -> Option<Vec<Share>> {
+        let until = self.end_of(seconds);
         let (kind, ground) = (self.kinds.get_mut(number), &self.ground);
+        if !self.licenses.may_take(&kind.licenses, until) {
+            return None;
+        }
         let demand = kind.demand.as_ref()?;
         if demand.cpus_min() > self.ground.cpus_free
             || demand.gpus_min() > self.ground.gpus_free
@@ -367,7 +389,6 @@ impl<'a> Planning<'a, '_> {
         let (cpus, gpus) = (demand.cpus_per_task, demand.gpus_per_node.total());
         let open = kind.open.get_or_insert_with(|| kind.order.to_vec());
         open.retain(|site| ground.has(*site, cpus, gpus));
-        let until = self.end_of(seconds);
         let free = |site: usize| self.ground.free_until(site, until, &self.promises);
         let kind = self.kinds.get(number);
         place(kind.demand.as_ref()?, self.ground.terrain(), kind.open.as_ref()?, &free)
@@ -378,11 +399,19 @@ impl<'a> Planning<'a, '_> {
         (seconds != FOR_EVER).then(|| self.now.plus_seconds(seconds))
     }
 
-    fn start(&mut self, job: &Job, seconds: i64, run: (RunId, Option<ArrayTaskId>), shares: &[Share]) {
+    fn start(
+        &mut self,
+        job: &Job,
+        number: usize,
+        seconds: i64,
+        run: (RunId, Option<ArrayTaskId>),
+        shares: &[Share],
+    ) {
         let until = self.end_of(seconds);
+        self.licenses.take(&self.kinds.get(number).licenses, until);
         self.ground.take(shares);
         self.releases.add(until, shares);
-        self.promises.charge(&self.ground.sites, shares, None, until);
+        self.promises.charge(&self.ground.sites, shares, until);
         self.cycle.starts.push(Start {
             run: run.0,
             array: run.1,
@@ -399,12 +428,24 @@ impl<'a> Planning<'a, '_> {
             return;
         }
         let kind = self.kinds.get(number);
-        let up = |site: usize| {
-            self.ground.count_steps(1);
-            self.ground.whole(site).map(Cow::Borrowed)
+        // Whether the answer is kept or not, it counts as a look at each node: the steps are those of a cycle that has
+        // to find out.
+        self.ground.count_steps(kind.order.len());
+        let judgement =
+            self.cluster.judgement(&job.partition, &job.request, || self.judge_when_empty(job, number));
+        let kind = self.kinds.get_mut(number);
+        kind.fits_when_empty = Some(judgement.fits);
+        kind.refused = judgement.refused;
+    }
+
+    /// Whether a kind fits if nothing runs, and why not. It looks at configuration and nodes alone.
+    fn judge_when_empty(&self, job: &Job, number: usize) -> Judgement {
+        let kind = self.kinds.get(number);
+        let up = |site: usize| self.ground.whole(site).map(Cow::Borrowed);
+        let steps = Cell::new(0);
+        let place_on = |demand: &Demand<'_>, nodes: &[usize]| {
+            place(demand, self.ground.bare_terrain(&steps), nodes, &up)
         };
-        let place_on =
-            |demand: &Demand<'_>, nodes: &[usize]| place(demand, self.ground.terrain(), nodes, &up);
         // A wish for few switches passes: it is no reason to be refused.
         let demand = kind.demand.clone().map(|demand| Demand { switches_max: None, ..demand });
         let fits = demand.is_some_and(|demand| match demand.is_of_one_node() {
@@ -413,16 +454,14 @@ impl<'a> Planning<'a, '_> {
         });
         let refused = if fits {
             None
-        } else if could_ever_start(self.cluster, &job.partition, &job.request).is_ok() {
+        } else if self.cluster.is_possible(&job.partition, &job.request) {
             let names = self.unavailable(job, number);
             let names = hostlist::compress(names.iter().map(|name| name.as_str()));
-            Some((Reason::ReqNodeNotAvail, Rc::from(format!("UnavailableNodes:{names}"))))
+            Some((Reason::ReqNodeNotAvail, Arc::from(format!("UnavailableNodes:{names}"))))
         } else {
-            Some((Reason::BadConstraints, Rc::from("")))
+            Some((Reason::BadConstraints, Arc::from("")))
         };
-        let kind = self.kinds.get_mut(number);
-        kind.fits_when_empty = Some(fits);
-        kind.refused = refused;
+        Judgement { fits, refused }
     }
 
     /// The nodes that are not up (or whose GPUs are not all there) and that the job could use.
@@ -454,7 +493,9 @@ impl<'a> Planning<'a, '_> {
         let before = self.blocked.entry(field).or_insert(0);
         let position = *before;
         *before = before.saturating_add(1);
-        if position == 0 {
+        if self.licenses.shortage(&self.kinds.get(number).licenses).is_some() {
+            self.give_reason(job, Reason::Licenses, "");
+        } else if position == 0 {
             self.give_reason(job, Reason::Resources, "");
         } else if job.reason != Reason::None {
             // A job of which nothing is recorded is understood to wait behind others.
@@ -472,23 +513,34 @@ impl<'a> Planning<'a, '_> {
         let kind = self.kinds.get(number);
         let Some(demand) = &kind.demand else { return };
         let seconds = (seconds != FOR_EVER).then_some(seconds);
-        let wanted = Wanted { demand, order: &kind.order, seconds, from: None };
-        let mut found = self.releases.earliest(self.cluster, &self.ground, self.now, &self.promises, &wanted);
+        if !kind.licenses.is_empty() {
+            self.ground.count_steps(self.licenses.fill(self.cluster, self.now));
+        }
+        let not_before = kind.not_before(seconds.unwrap_or(FOR_EVER));
+        let (releases, promises, licenses) = (&mut self.releases, &mut self.promises, &self.licenses);
+        let mut earliest = |wanted: &Wanted<'_>| {
+            releases.earliest(self.cluster, &self.ground, self.now, promises, licenses, wanted)
+        };
+        let order = &kind.order;
+        let wanted = Wanted { demand, licenses: &kind.licenses, order, seconds, from: None, not_before };
+        let mut found = earliest(&wanted);
         if demand.switches_max.is_some() && !demand.is_of_one_node() {
             let demand = Demand { switches_max: None, ..demand.clone() };
             let from = choosy_until(job, self.parameters);
             let wanted = Wanted { demand: &demand, from, ..wanted };
-            let any = self.releases.earliest(self.cluster, &self.ground, self.now, &self.promises, &wanted);
+            let any = earliest(&wanted);
             found = match (found, any) {
                 (Some(few), Some(any)) if any.start < few.start => Some(any),
                 (few, any) => few.or(any),
             };
         }
         let Some(found) = found else { return };
-        self.promises.keep(&self.ground.sites, &found);
-        let names = found.shares.iter().map(|share| &self.ground.sites[share.site].node.definition.name);
+        self.licenses.keep(&kind.licenses, found.start, found.end);
+        let names = found.parts.iter().map(|part| &self.ground.sites[part.site].node.definition.name);
         let start = found.start;
         self.cycle.reservations.push(PlannedStart { job: job.id, start, nodes: names.cloned().collect() });
+        self.promises.keep(found);
+        self.kinds.get_mut(number).note_promise(seconds, start);
     }
 
     fn give_reason(&mut self, job: &'a Job, reason: Reason, detail: &str) {
@@ -505,7 +557,7 @@ impl<'a> Planning<'a, '_> {
 }
 
 /// Until when a job waits for few switches; `None`: it has no such wish.
-fn choosy_until(job: &Job, parameters: &ClusterParameters) -> Option<UtcMicros> {
+pub(crate) fn choosy_until(job: &Job, parameters: &ClusterParameters) -> Option<UtcMicros> {
     let few = job.request.switches?;
     let wait = i64::try_from(few.wait_within(parameters.switch_wait_max).0).unwrap_or(i64::MAX);
     // Its begin has come, and no commit has said so yet.

@@ -26,6 +26,8 @@ pub enum Order {
     /// The shortest expected run first: what the user's earlier runs took ([`Cluster::expected_seconds`]), at most the
     /// time limit. It orders only: what is promised is kept by limits.
     Expected,
+    /// The shortest time limit first.
+    Limit,
 }
 
 /// What a cycle decides by, apart from the cluster and the instant.
@@ -62,7 +64,7 @@ pub struct Policy {
 
 impl Policy {
     /// This planner's version.
-    pub const VERSION: u32 = 3;
+    pub const VERSION: u32 = 4;
 
     /// EASY backfill (`reservations` 1) or more protection, looking at `jobs_max` jobs a cycle (at least one).
     pub fn new(reservations: u32, jobs_max: u32) -> Policy {

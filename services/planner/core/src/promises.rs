@@ -6,7 +6,11 @@ use std::collections::BTreeSet;
 use daybook_model::fit::{Amounts, Free, Share, Site};
 use daybook_schemas::UtcMicros;
 
-use crate::releases::Found;
+use crate::releases::{Found, Part};
+use crate::timeline::Timeline;
+
+/// From so many on, what is kept is drawn over time: a list is walked once for each question.
+pub(crate) const DRAWN_FROM: usize = 8;
 
 /// What is kept of one node for one blocked job.
 #[derive(Clone, Debug)]
@@ -38,14 +42,54 @@ impl Kept {
 /// Everything that is kept for blocked jobs.
 pub(crate) struct Promises {
     by_site: Vec<Vec<Kept>>,
+    /// Whether something is kept of each.
+    is_kept: Vec<bool>,
     /// Ends of what is kept, with the site.
     ends: BTreeSet<(UtcMicros, usize)>,
     count: usize,
+    /// What each node has over time, where that is drawn; then nothing more is put into the lists.
+    drawn: Option<Drawn>,
+}
+
+/// By site; `None`: the node is not to be used.
+pub(crate) type Timelines = Vec<Option<Timeline>>;
+
+struct Drawn {
+    now: UtcMicros,
+    timelines: Timelines,
 }
 
 impl Promises {
     pub(crate) fn new(sites: usize) -> Promises {
-        Promises { by_site: vec![Vec::new(); sites], ends: BTreeSet::new(), count: 0 }
+        Promises {
+            by_site: vec![Vec::new(); sites],
+            is_kept: vec![false; sites],
+            ends: BTreeSet::new(),
+            count: 0,
+            drawn: None,
+        }
+    }
+
+    /// Whether so much is kept that it should be drawn over time, and is not.
+    pub(crate) fn should_be_drawn(&self) -> bool {
+        self.drawn.is_none() && self.count >= DRAWN_FROM
+    }
+
+    /// Draws what is kept on what each node has over time beside it.
+    pub(crate) fn draw(&mut self, now: UtcMicros, mut timelines: Timelines) {
+        for (kept, timeline) in self.by_site.iter().zip(&mut timelines) {
+            let Some(timeline) = timeline else { continue };
+            for kept in kept {
+                timeline.change(&kept.taken, true, kept.start, kept.end);
+                kept.end.into_iter().for_each(|end| timeline.note_return(end));
+            }
+        }
+        self.drawn = Some(Drawn { now, timelines });
+    }
+
+    /// What each node has over time, where that is drawn.
+    pub(crate) fn timelines(&self) -> Option<&Timelines> {
+        self.drawn.as_ref().map(|drawn| &drawn.timelines)
     }
 
     /// How many jobs something is kept for.
@@ -58,38 +102,48 @@ impl Promises {
         &self.ends
     }
 
-    /// Notes that shares are in use from `from` (`None`: now) to `until`.
-    pub(crate) fn charge(
-        &mut self,
-        sites: &[Site<'_>],
-        shares: &[Share],
-        from: Option<UtcMicros>,
-        until: Option<UtcMicros>,
-    ) {
+    /// Notes that shares are in use from now to `until`.
+    pub(crate) fn charge(&mut self, sites: &[Site<'_>], shares: &[Share], until: Option<UtcMicros>) {
+        if let Some(Drawn { now, timelines }) = &mut self.drawn {
+            for share in shares {
+                let Some(timeline) = &mut timelines[share.site] else { continue };
+                timeline.change(&sites[share.site].amounts_taken(share), true, *now, until);
+                until.into_iter().for_each(|until| timeline.note_return(until));
+            }
+            return;
+        }
         for share in shares {
             let mut taken = None;
-            for kept in self.by_site[share.site].iter_mut().filter(|kept| kept.begins_within(from, until)) {
+            for kept in self.by_site[share.site].iter_mut().filter(|kept| kept.begins_within(None, until)) {
                 kept.left.take(taken.get_or_insert_with(|| sites[share.site].amounts_taken(share)));
             }
         }
     }
 
-    /// Keeps the shares of a start to come.
-    pub(crate) fn keep(&mut self, sites: &[Site<'_>], found: &Found) {
-        let Found { start, end, .. } = *found;
-        self.charge(sites, &found.shares, Some(start), end);
-        for (share, free_at_start) in found.shares.iter().zip(&found.free_at_start) {
-            let site = &sites[share.site];
-            let taken = site.amounts_taken(share);
-            let mut left = site.amounts_free(free_at_start);
-            let kept = &mut self.by_site[share.site];
+    /// Keeps the parts of a start to come.
+    pub(crate) fn keep(&mut self, found: Found) {
+        let Found { start, end, parts } = found;
+        for Part { site, taken, free } in parts {
+            self.is_kept[site] = true;
+            if let Some(end) = end {
+                self.ends.insert((end, site));
+            }
+            if let Some(drawn) = &mut self.drawn {
+                if let Some(timeline) = &mut drawn.timelines[site] {
+                    timeline.change(&taken, true, start, end);
+                    end.into_iter().for_each(|end| timeline.note_return(end));
+                }
+                continue;
+            }
+            let kept = &mut self.by_site[site];
+            for before in kept.iter_mut().filter(|kept| kept.begins_within(Some(start), end)) {
+                before.left.take(&taken);
+            }
+            let mut left = free;
             let held = |kept: &&Kept| kept.start <= start && kept.end.is_none_or(|end| start < end);
             kept.iter().filter(held).for_each(|kept| left.take(&kept.taken));
             left.take(&taken);
             kept.push(Kept { start, end, taken, left });
-            if let Some(end) = end {
-                self.ends.insert((end, share.site));
-            }
         }
         self.count += 1;
     }
@@ -103,6 +157,18 @@ impl Promises {
         from: Option<UtcMicros>,
         until: Option<UtcMicros>,
     ) -> Cow<'f, Free> {
+        if self.is_untouched(at) {
+            return free;
+        }
+        if let Some(Drawn { now, timelines }) = &self.drawn {
+            let Some(timeline) = &timelines[at] else { return free };
+            let there = timeline.least(from.unwrap_or(*now), until);
+            let mut free = free;
+            if there != site.amounts_free(&free) {
+                site.limit(free.to_mut(), &there);
+            }
+            return free;
+        }
         let mut there: Option<Amounts> = None;
         let overlapping = self.by_site[at].iter().filter(|kept| kept.overlaps(from, until));
         // First what is held at the beginning, then what is left at each later start.
@@ -122,6 +188,6 @@ impl Promises {
 
     /// Whether nothing is kept of a node.
     pub(crate) fn is_untouched(&self, at: usize) -> bool {
-        self.by_site[at].is_empty()
+        !self.is_kept[at]
     }
 }

@@ -1,16 +1,20 @@
 //! When what is in use comes back, and the earliest start that this allows.
 
+mod drawn;
+
 use std::borrow::Cow;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 
-use daybook_model::fit::{Demand, Free, Share, place};
+use daybook_model::fit::{Amounts, Demand, Free, Share, place};
 use daybook_model::{Cluster, Run};
 use daybook_schemas::UtcMicros;
 use daybook_schemas::orders::RunWish;
 
 use crate::ground::Ground;
-use crate::promises::Promises;
+use crate::licenses::{Enough, Licenses, Need};
+use crate::promises::{Promises, Timelines};
+use crate::timeline::Timeline;
 
 /// What a run gives back, all at once.
 #[derive(Debug)]
@@ -20,6 +24,8 @@ struct Release<'a> {
     run: Option<&'a Run>,
     /// Made from the run when it is asked for: most cycles look at the soonest ones only.
     shares: OnceCell<Vec<Share>>,
+    /// Whether the look at it has been counted.
+    is_counted: Cell<bool>,
 }
 
 impl Release<'_> {
@@ -32,10 +38,20 @@ impl Release<'_> {
                 ground.free(site)?;
                 Some(ground.sites[site].share(site, share))
             });
-            let shares: Vec<Share> = shares.collect();
-            ground.count_steps(shares.len());
-            shares
+            shares.collect()
         })
+    }
+
+    /// How many steps a first look at it is: the shares of a run.
+    fn steps(&self, ground: &Ground<'_>) -> usize {
+        if self.run.is_none() || self.is_counted.get() { 0 } else { self.shares(ground).len() }
+    }
+
+    /// Looks at it.
+    fn look(&self, ground: &Ground<'_>) -> &[Share] {
+        ground.count_steps(self.steps(ground));
+        self.is_counted.set(true);
+        self.shares(ground)
     }
 }
 
@@ -46,33 +62,61 @@ pub(crate) struct Releases<'a> {
     is_filled: bool,
     is_sorted: bool,
     all: Vec<Release<'a>>,
+    /// How many of the first have been looked at, at least.
+    looked: Cell<usize>,
 }
 
 /// The question for an earliest start.
 pub(crate) struct Wanted<'a> {
     pub(crate) demand: &'a Demand<'a>,
+    /// Licences that it takes.
+    pub(crate) licenses: &'a [Need],
     /// The nodes that may be used, the preferred first.
     pub(crate) order: &'a [usize],
     /// How long it runs; `None`: no limit.
     pub(crate) seconds: Option<i64>,
     /// Of a demand of several nodes: the first instant that counts, which is after now. `None`: any after now.
     pub(crate) from: Option<UtcMicros>,
+    /// Of a demand of one node: before when no start is possible, as is known.
+    pub(crate) not_before: Option<UtcMicros>,
+}
+
+impl Wanted<'_> {
+    /// How long it holds what it gets, in microseconds: at least one, so that it holds it at all. `None`: for ever.
+    fn micros(&self) -> Option<i64> {
+        self.seconds.map(|seconds| seconds.saturating_mul(1_000_000).max(1))
+    }
+
+    fn end(&self, start: UtcMicros) -> Option<UtcMicros> {
+        self.micros().map(|micros| UtcMicros(start.0.saturating_add(micros)))
+    }
 }
 
 /// An earliest start.
 pub(crate) struct Found {
     pub(crate) start: UtcMicros,
     pub(crate) end: Option<UtcMicros>,
-    pub(crate) shares: Vec<Share>,
-    /// What the shares' nodes have at the start beside all promises, in the same order.
-    pub(crate) free_at_start: Vec<Free>,
+    pub(crate) parts: Vec<Part>,
+}
+
+/// What a start to come takes of one node.
+pub(crate) struct Part {
+    pub(crate) site: usize,
+    pub(crate) taken: Amounts,
+    /// What the node has at the start beside all promises; empty where it is known over time.
+    pub(crate) free: Amounts,
 }
 
 impl<'a> Releases<'a> {
     /// A run that this cycle starts gives its shares back at its limit.
     pub(crate) fn add(&mut self, at: Option<UtcMicros>, shares: &[Share]) {
         let Some(at) = at else { return };
-        self.all.push(Release { at, run: None, shares: OnceCell::from(shares.to_vec()) });
+        self.all.push(Release {
+            at,
+            run: None,
+            shares: OnceCell::from(shares.to_vec()),
+            is_counted: Cell::new(true),
+        });
         self.is_sorted = false;
     }
 
@@ -83,8 +127,14 @@ impl<'a> Releases<'a> {
             let runs = cluster.runs().values().map(AsRef::as_ref);
             let ends = runs.filter_map(|run| Some((expected_end(cluster, run, now)?, run)));
             let started = std::mem::take(&mut self.all);
-            self.all =
-                ends.map(|(at, run)| Release { at, run: Some(run), shares: OnceCell::new() }).collect();
+            self.all = ends
+                .map(|(at, run)| Release {
+                    at,
+                    run: Some(run),
+                    shares: OnceCell::new(),
+                    is_counted: Cell::new(false),
+                })
+                .collect();
             ground.count_steps(self.all.len());
             self.all.extend(started);
         }
@@ -92,6 +142,7 @@ impl<'a> Releases<'a> {
             // Stable: equal instants stay in the order of run ids, then of this cycle's starts.
             self.all.sort_by_key(|release| release.at);
             self.is_sorted = true;
+            self.looked.set(0);
         }
     }
 
@@ -99,45 +150,65 @@ impl<'a> Releases<'a> {
     ///
     /// More becomes free as time goes, so only where something comes back (or a promise ends) can a start become
     /// possible: a demand of one node is tried on just those nodes, one of several as soon as enough nodes could give
-    /// their part.
+    /// their part. Where licences can be had that could not be before, all nodes are tried.
     pub(crate) fn earliest(
         &mut self,
         cluster: &'a Cluster,
         ground: &Ground<'_>,
         now: UtcMicros,
-        promises: &Promises,
+        promises: &mut Promises,
+        licenses: &Licenses<'_>,
         wanted: &Wanted<'_>,
     ) -> Option<Found> {
         self.fill(cluster, ground, now);
-        let mut future = Future::new(ground, wanted);
+        if promises.should_be_drawn() {
+            promises.draw(now, self.timelines(ground, now));
+        }
+        if let Some(timelines) = promises.timelines()
+            && wanted.demand.is_of_one_node()
+            && wanted.demand.nodes_max != Some(0)
+            && wanted.licenses.is_empty()
+            && let Some(outcome) = self.earliest_drawn(ground, promises, timelines, wanted)
+        {
+            return outcome;
+        }
+        let mut future = Future::new(ground, wanted.order);
         let mut able = (!wanted.demand.is_of_one_node()).then(|| Able::new(&future, wanted));
+        let promises = &*promises;
         let mut releases = self.all.iter().peekable();
         let mut ends = promises.ends().iter().skip_while(|(end, _)| *end <= now).peekable();
         let mut touched: Vec<usize> = Vec::new();
         let mut from = wanted.from;
+        let mut wait = licenses.wait(wanted.licenses, now, wanted.seconds);
         loop {
             let next_release = releases.peek().map(|release| release.at);
             let next_end = ends.peek().map(|(end, _)| *end);
-            let instant = [next_release, next_end, from].into_iter().flatten().min()?;
+            let next_license = wait.as_ref().and_then(|wait| wait.next_instant());
+            let instant = [next_release, next_end, next_license, from].into_iter().flatten().min()?;
             let begins = from == Some(instant);
             from = from.filter(|_| !begins);
             touched.clear();
             while let Some(release) = releases.next_if(|release| release.at == instant) {
-                touched.extend(release.shares(ground).iter().filter_map(|share| future.give(share)));
+                touched.extend(release.look(ground).iter().filter_map(|share| future.give(share)));
             }
             while let Some((_, site)) = ends.next_if(|(end, _)| *end == instant) {
                 touched.extend(future.is_wanted(*site).then_some(*site));
             }
-            if touched.is_empty() && !begins {
+            let enough = wait.as_mut().map_or(Enough::Still, |wait| wait.reach(instant));
+            if touched.is_empty() && !begins && enough != Enough::Newly {
                 continue;
             }
             touched.sort_unstable_by_key(|site| future.ranks[*site]);
             touched.dedup();
             let found = match &mut able {
-                None => future.try_at(instant, promises, wanted, &touched),
+                None => match enough {
+                    Enough::No => None,
+                    Enough::Still => future.try_at(instant, promises, wanted, &touched),
+                    Enough::Newly => future.try_at(instant, promises, wanted, wanted.order),
+                },
                 Some(able) => {
                     touched.iter().for_each(|site| able.count(&future, wanted, *site));
-                    let could = from.is_none() && able.is_enough(wanted);
+                    let could = from.is_none() && enough != Enough::No && able.is_enough(wanted);
                     could.then(|| future.try_at(instant, promises, wanted, &able.in_order())).flatten()
                 }
             };
@@ -145,6 +216,26 @@ impl<'a> Releases<'a> {
                 return found;
             }
         }
+    }
+
+    /// What each node has over time, promises aside.
+    fn timelines(&self, ground: &Ground<'_>, now: UtcMicros) -> Timelines {
+        let sites = ground.sites.iter().enumerate();
+        let free = sites.map(|(at, site)| Some(Timeline::new(&site.amounts_free(ground.free(at)?))));
+        let mut timelines: Timelines = free.collect();
+        for release in &self.all {
+            for share in release.shares(ground) {
+                let Some(timeline) = &mut timelines[share.site] else { continue };
+                timeline.change(
+                    &ground.sites[share.site].amounts_taken(share),
+                    false,
+                    release.at.max(now),
+                    None,
+                );
+                timeline.note_return(release.at);
+            }
+        }
+        timelines
     }
 }
 
@@ -158,9 +249,9 @@ struct Future<'g, 'a> {
 }
 
 impl<'g, 'a> Future<'g, 'a> {
-    fn new(ground: &'g Ground<'a>, wanted: &Wanted<'_>) -> Future<'g, 'a> {
+    fn new(ground: &'g Ground<'a>, order: &[usize]) -> Future<'g, 'a> {
         let mut ranks = vec![usize::MAX; ground.sites.len()];
-        wanted.order.iter().enumerate().for_each(|(rank, site)| ranks[*site] = rank);
+        order.iter().enumerate().for_each(|(rank, site)| ranks[*site] = rank);
         Future { ground, ranks, freer: BTreeMap::new() }
     }
 
@@ -187,15 +278,19 @@ impl<'g, 'a> Future<'g, 'a> {
         wanted: &Wanted<'_>,
         order: &[usize],
     ) -> Option<Found> {
-        let end = wanted.seconds.map(|seconds| start.plus_seconds(seconds));
+        let end = wanted.end(start);
         let left = |site: usize| {
             self.ground.count_steps(1);
             let free = Cow::Borrowed(self.free(site)?);
             Some(promises.without(&self.ground.sites[site], site, free, Some(start), end))
         };
         let shares = place(wanted.demand, self.ground.terrain(), order, &left)?;
-        let free_at_start = shares.iter().filter_map(|share| self.free(share.site).cloned()).collect();
-        Some(Found { start, end, shares, free_at_start })
+        let parts = shares.iter().filter_map(|share| {
+            let site = &self.ground.sites[share.site];
+            let free = site.amounts_free(self.free(share.site)?);
+            Some(Part { site: share.site, taken: site.amounts_taken(share), free })
+        });
+        Some(Found { start, end, parts: parts.collect() })
     }
 }
 

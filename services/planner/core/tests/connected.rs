@@ -110,7 +110,7 @@ fn cluster(network: &(Vec<usize>, bool, bool, bool)) -> Simulation {
 
 fn spec(wish: &Wish) -> JobSpec {
     let mut spec = job("job", "main", wish.minutes);
-    let request = &mut spec.request;
+    let request = spec.request_mut();
     if let Some((least, most)) = wish.nodes {
         (request.nodes_min, request.nodes_max) = (least, Some(most));
     }

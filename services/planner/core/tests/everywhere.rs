@@ -59,7 +59,7 @@ fn spec(numbers: &mut Numbers) -> JobSpec {
     let minutes = numbers.one_of(&[5, 10, 30, 60, 60, 240]);
     let partition = numbers.one_of(&["main", "main", "left"]);
     let mut spec = job(numbers.one_of(&["train", "eval", "sweep"]), partition, minutes);
-    let request = &mut spec.request;
+    let request = spec.request_mut();
     request.cpus_per_task = numbers.one_of(&[1, 2, 4, 8]);
     if numbers.below(4) == 0 {
         request.nodes_min = numbers.one_of(&[2, 3, 6]);
@@ -108,7 +108,7 @@ fn decided(protected: u32, registering: &[NodeDefinition]) -> String {
 
 fn all_decided(registering: &[NodeDefinition]) -> String {
     let line = |protected: &u32| format!("{protected} protected: {}\n", decided(*protected, registering));
-    [1, 8].iter().map(line).collect()
+    [1, 8, 64].iter().map(line).collect()
 }
 
 #[test]

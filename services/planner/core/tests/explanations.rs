@@ -102,12 +102,12 @@ fn cluster(reservations: u32, strict: bool, expected: bool) -> Simulation {
 
 fn spec(wish: &Wish, simulation: &Simulation) -> JobSpec {
     let mut spec = job("job", ["main", "part", "tight"][usize::from(wish.partition)], wish.minutes);
-    spec.request.nodes_min = wish.nodes;
-    spec.request.tasks = wish.tasks.max(wish.nodes);
-    spec.request.tasks_given = true;
-    spec.request.cpus_per_task = wish.cpus;
-    spec.request.memory = wish.memory.map(|amount| MemoryRequest::PerNode(Mebibytes(amount)));
-    spec.request.gpus = wish
+    spec.request_mut().nodes_min = wish.nodes;
+    spec.request_mut().tasks = wish.tasks.max(wish.nodes);
+    spec.request_mut().tasks_given = true;
+    spec.request_mut().cpus_per_task = wish.cpus;
+    spec.request_mut().memory = wish.memory.map(|amount| MemoryRequest::PerNode(Mebibytes(amount)));
+    spec.request_mut().gpus = wish
         .gpus
         .into_iter()
         .map(|(scope, gpu_type, count)| GpuRequest {
@@ -116,7 +116,7 @@ fn spec(wish: &Wish, simulation: &Simulation) -> JobSpec {
             count,
         })
         .collect();
-    spec.request.exclusive = wish.exclusive;
+    spec.request_mut().exclusive = wish.exclusive;
     spec.array = wish.array.map(|(tasks, most)| ArrayRequest {
         tasks: IndexSet::range(0, tasks),
         running_max: (most > 0).then_some(most),
@@ -235,12 +235,16 @@ fn check(simulation: &Simulation, cycle: &Cycle, job: &Job) {
                 assert!(!simulation.cluster.nodes()[&trouble.node].is_schedulable(), "{text}");
             }
         }
+        Block::NoSuchLicenses { licenses } => {
+            assert!(!licenses.is_empty() && told.reason == Reason::Licenses, "{text}");
+        }
         Block::Impossible { message } => {
             assert!(!message.is_empty() && told.reason == Reason::BadConstraints, "{text}");
         }
         Block::Resources { .. } | Block::Promises { .. } | Block::StrictOrder { .. } => {
             assert!(in_line, "{text}");
         }
+        Block::FewSwitches { .. } => panic!("nobody asks for few switches: {text}"),
         Block::StartsInFront { .. } => panic!("the queue is settled: {text}"),
     }
     if told.place.is_some() {
@@ -343,7 +347,7 @@ fn submit_many(simulation: &mut Simulation, count: u32, cpus: u32) {
         let events = (first..first + some)
             .map(|id| {
                 let mut spec = job("many", "main", 30);
-                spec.request.cpus_per_task = cpus;
+                spec.request_mut().cpus_per_task = cpus;
                 Event {
                     id: EventId::from(format!("many/{id}")),
                     source: "test".to_string(),
@@ -364,7 +368,7 @@ fn a_queue_of_100_000_with_one_changing_reason_writes_one_change() {
     // All of the three nodes for half an hour, and then 100,000 behind them.
     for _ in 0..3 {
         let mut spec = job("all", "main", 60);
-        spec.request.exclusive = true;
+        spec.request_mut().exclusive = true;
         simulation.submit(spec);
     }
     simulation.plan();
@@ -397,7 +401,7 @@ fn since_when_is_the_commit_that_made_the_word() {
     let mut simulation = cluster(1, false, false);
     for _ in 0..3 {
         let mut spec = job("all", "main", 60);
-        spec.request.exclusive = true;
+        spec.request_mut().exclusive = true;
         simulation.submit(spec);
     }
     simulation.plan();

@@ -170,7 +170,13 @@ fn values_that_cannot_be_read_are_refused_with_slurms_words() {
             1,
         ),
         ("--signal=USR2@90", "sbatch: error: --signal is not supported by daybook yet".to_string(), 1),
-        ("-L x", "sbatch: error: -L (--licenses) is not supported by daybook yet".to_string(), 1),
+        ("-L x:0", format!("sbatch: error: {failed} Invalid license specification"), 1),
+        (
+            "-L a|b",
+            "sbatch: error: --licenses=\"a|b\": licences of which one is enough (joined by |) are not supported by daybook yet"
+                .to_string(),
+            1,
+        ),
         ("--test-only", "sbatch: error: --test-only is not supported by daybook yet".to_string(), 1),
     ] {
         let answer = daemon.call(&format!("sbatch {options} --wrap true")).run();

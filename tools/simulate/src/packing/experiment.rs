@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use daybook_plan::fragmentation::{Memo, Mix, Room, SHAPES_MAX, Shape, WHOLE_GPU, least_growth};
+use daybook_plan::fragmentation::{
+    Memo, Mix, Room, SHAPES_MAX, Shape, WHOLE_GPU, least_growth, placement_mix, placement_rank,
+};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
@@ -14,9 +16,6 @@ use super::ranking::{Ranking, Score};
 pub const MARKS: [u64; 2] = [100, 130];
 /// The usual mix is made of the most frequent shapes that cover so much of the pods, in thousandths.
 const COVERED_PER_MILLE: u32 = 950;
-/// And as often as all of those, a part of a GPU as they ask for it on the average. Found on the openb trace, where a
-/// third to a fifth does as well, and so does three times the weight.
-const AVERAGE_PART: u32 = WHOLE_GPU / 4;
 /// The most pods of one order.
 pub const ARRIVALS_MAX: usize = 10_000_000;
 
@@ -31,6 +30,8 @@ pub struct Setting {
     mix: Mix,
     /// Shapes in it that pods have.
     mix_len: usize,
+    /// What the planner would take for the mix.
+    live_mix: Mix,
     /// The most CPUs and GPUs (both in thousandths) of one node: what `bestfit` measures by.
     cpus_most: u64,
     gpus_most: u64,
@@ -39,7 +40,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// The mix that `fragmentation` scores by is that of all pods, whatever order they come in.
+    /// The mix that `fragmentation` and `live` score by is that of all pods, whatever order they come in.
     pub fn new(pods: Vec<Pod>, nodes: Vec<NodeRow>) -> Result<Setting, String> {
         let gpus = |node: &NodeRow| u64::from(node.gpus) * u64::from(WHOLE_GPU);
         let capacity = nodes.iter().map(gpus).sum();
@@ -72,12 +73,14 @@ impl Setting {
             numbers.into_iter().map(|(shape, number)| (number, shape.clone())).collect();
         shapes.sort_by_key(|(number, _)| *number);
         let shapes: Vec<Shape> = shapes.into_iter().map(|(_, shape)| shape).collect();
-        let mix = Mix::of(shapes.iter().cloned().zip(counts), COVERED_PER_MILLE, SHAPES_MAX);
+        let counts = || shapes.iter().cloned().zip(counts.iter().copied());
+        let live_mix = placement_mix(Mix::usual(counts()));
+        let mix = Mix::of(counts(), COVERED_PER_MILLE, SHAPES_MAX);
         let mix_len = mix.len();
-        let mix = mix.with_average_part(AVERAGE_PART);
+        let mix = placement_mix(mix);
         let cpus_most = nodes.iter().map(|node| node.cpus).max().unwrap_or(0);
         let gpus_most = nodes.iter().map(gpus).max().unwrap_or(0);
-        Ok(Setting { pods, nodes, shape_of, shapes, mix, mix_len, cpus_most, gpus_most, capacity })
+        Ok(Setting { pods, nodes, shape_of, shapes, mix, mix_len, live_mix, cpus_most, gpus_most, capacity })
     }
 
     /// All GPUs, in thousandths.
@@ -188,7 +191,10 @@ impl<'s> Yard<'s> {
             changes: Vec::new(),
             rankings: vec![Ranking::default(); setting.shapes.len()],
             scores: BTreeMap::new(),
-            memo: Memo::new(&setting.mix),
+            memo: Memo::new(match policy {
+                PackingPolicy::Live => &setting.live_mix,
+                _ => &setting.mix,
+            }),
         }
     }
 
@@ -208,7 +214,10 @@ impl<'s> Yard<'s> {
                 scores.clear();
             }
             let score = || score(setting, *policy, room, shape, memo);
-            *scores.entry((number, room.clone())).or_insert_with(score)
+            let score = *scores.entry((number, room.clone())).or_insert_with(score);
+            let comes_first =
+                *policy == PackingPolicy::Live && shape.gpus == 0 && setting.nodes[node].gpus == 0;
+            if comes_first { score.map(|(_, tie)| (i64::MIN, tie)) } else { score }
         });
         let has_memory = |node: &usize| self.memory[*node] >= memory;
         let chosen = match policy {
@@ -222,12 +231,14 @@ impl<'s> Yard<'s> {
         let Some(node) = chosen else { return false };
         let room = &rooms[node];
         let left = match policy {
-            PackingPolicy::Fragmentation => least_growth(room, shape, memo).map(|(_, left)| left),
+            PackingPolicy::Fragmentation | PackingPolicy::Live => {
+                least_growth(room, shape, memo).map(|(_, left)| left)
+            }
             PackingPolicy::Random => {
                 let mut choices = room.without(shape);
                 (!choices.is_empty()).then(|| choices.swap_remove(below(random, choices.len())))
             }
-            PackingPolicy::BestFit | PackingPolicy::Planner => room.without(shape).into_iter().next(),
+            PackingPolicy::BestFit | PackingPolicy::Fullest => room.without(shape).into_iter().next(),
         };
         let Some(left) = left else { return false };
         self.rooms[node] = left;
@@ -248,9 +259,12 @@ fn score<'s>(
         let (growth, left) = least_growth(room, shape, memo)?;
         return Some((growth, setting.left(&left)));
     }
+    if policy == PackingPolicy::Live {
+        return placement_rank(room, std::slice::from_ref(shape), memo);
+    }
     let left = room.without(shape).into_iter().next()?;
     Some(match policy {
-        PackingPolicy::Planner if shape.gpus > 0 => (0, room.gpu_thousandths()),
+        PackingPolicy::Fullest if shape.gpus > 0 => (0, room.gpu_thousandths()),
         PackingPolicy::BestFit => (0, setting.left(&left)),
         _ => (0, 0),
     })

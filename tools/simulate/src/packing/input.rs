@@ -4,7 +4,8 @@ use std::path::Path;
 
 use daybook_plan::fragmentation::{Shape, WHOLE_GPU};
 
-use crate::trace::{TraceError, open};
+use crate::rows::Rows;
+use crate::trace::TraceError;
 
 /// The most pods, and the most nodes.
 const PODS_MAX: usize = 1_000_000;
@@ -80,99 +81,4 @@ pub fn read_nodes(path: &Path) -> Result<Vec<NodeRow>, TraceError> {
         Ok(())
     })?;
     Ok(nodes)
-}
-
-struct Rows {
-    path: String,
-    header: csv::StringRecord,
-    reader: csv::Reader<Box<dyn std::io::BufRead>>,
-}
-
-impl Rows {
-    fn open(path: &Path) -> Result<Rows, TraceError> {
-        let (name, text) = open(path)?;
-        let mut reader = csv::Reader::from_reader(text);
-        let header = reader.headers().map_err(|error| fault(&name, &error))?.clone();
-        Ok(Rows { path: name, header, reader })
-    }
-
-    fn column(&self, wanted: &str) -> Option<usize> {
-        self.header.iter().position(|title| title.trim() == wanted)
-    }
-
-    fn columns<const N: usize>(&self, wanted: [&str; N]) -> Result<[usize; N], TraceError> {
-        let mut found = [0; N];
-        for (place, title) in found.iter_mut().zip(wanted) {
-            *place = self.column(title).ok_or_else(|| TraceError::Line {
-                path: self.path.clone(),
-                line: 1,
-                what: format!("there is no column \"{title}\" (needed: {})", wanted.join(", ")),
-            })?;
-        }
-        Ok(found)
-    }
-
-    /// Gives each row to `take`; at least one, at most `most`.
-    fn each(
-        mut self,
-        most: usize,
-        mut take: impl FnMut(&Row<'_>) -> Result<(), TraceError>,
-    ) -> Result<(), TraceError> {
-        let mut count = 0;
-        for record in self.reader.records() {
-            let record = record.map_err(|error| fault(&self.path, &error))?;
-            let row = Row { path: &self.path, header: &self.header, record: &record };
-            count += 1;
-            if count > most {
-                return Err(row.fault(format!("there are more than {most} rows")));
-            }
-            take(&row)?;
-        }
-        if count == 0 {
-            let what = "there is nothing in it but its first line".to_string();
-            return Err(TraceError::Content { path: self.path, what });
-        }
-        Ok(())
-    }
-}
-
-struct Row<'r> {
-    path: &'r str,
-    header: &'r csv::StringRecord,
-    record: &'r csv::StringRecord,
-}
-
-impl Row<'_> {
-    fn fault(&self, what: String) -> TraceError {
-        let line = self.record.position().map_or(0, csv::Position::line);
-        TraceError::Line { path: self.path.to_string(), line, what }
-    }
-
-    fn number(&self, column: usize, least: u64, most: u64) -> Result<u64, TraceError> {
-        let word = self.record.get(column).unwrap_or("").trim();
-        match word.parse::<u64>() {
-            Ok(number) if (least..=most).contains(&number) => Ok(number),
-            _ => {
-                let title = self.header.get(column).unwrap_or("");
-                Err(self
-                    .fault(format!("{title} is \"{word}\", which is no whole number from {least} to {most}")))
-            }
-        }
-    }
-}
-
-/// The csv crate's words, with the line in front where it knows one.
-fn fault(path: &str, error: &csv::Error) -> TraceError {
-    let path = path.to_string();
-    match (error.position(), error.kind()) {
-        (Some(at), csv::ErrorKind::UnequalLengths { expected_len, len, .. }) => TraceError::Line {
-            path,
-            line: at.line(),
-            what: format!("it has {len} columns, the first line has {expected_len}"),
-        },
-        (Some(at), csv::ErrorKind::Utf8 { .. }) => {
-            TraceError::Line { path, line: at.line(), what: "it is no UTF-8".to_string() }
-        }
-        _ => TraceError::Content { path, what: error.to_string() },
-    }
 }

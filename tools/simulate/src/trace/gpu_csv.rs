@@ -4,45 +4,43 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 
 use super::{JOBS_MAX, Trace, TraceError, TraceJob, Unit};
+use crate::rows::{Row, Rows};
+
+/// All columns; others are refused.
+const KNOWN: [&str; 14] = [
+    "job_id",
+    "user",
+    "account",
+    "submit",
+    "start",
+    "end",
+    "run",
+    "gpus",
+    "gpu_type",
+    "nodes",
+    "cpus",
+    "mem_mib",
+    "time_limit",
+    "state",
+];
 
 /// Jobs of whole GPUs that ran; others are left out and counted. Without a time limit the estimate is the run time.
 pub(super) fn read(name: &str, text: Box<dyn BufRead>) -> Result<Trace, TraceError> {
     let mut trace = Trace { jobs: Vec::new(), unit: Unit::Gpu, processors: None, dropped: BTreeMap::new() };
-    let mut rows = csv::ReaderBuilder::new().from_reader(text);
-    let header = rows.headers().map_err(|error| fault(name, &error))?.clone();
-    let column = |wanted: &str| header.iter().position(|title| title == wanted);
-    let needed = |wanted: &str| {
-        let what = || format!("there is no column \"{wanted}\" in its first line");
-        column(wanted).ok_or_else(|| TraceError::Content { path: name.to_string(), what: what() })
-    };
-    let (id, submit, run, gpus) = (needed("job_id")?, needed("submit")?, needed("run")?, needed("gpus")?);
-    let (limit, state) = (needed("time_limit")?, needed("state")?);
-    let (user, account) = (column("user"), column("account"));
-    let (gpu_type, nodes, cpus, memory) =
-        (column("gpu_type"), column("nodes"), column("cpus"), column("mem_mib"));
-    for row in rows.records() {
-        let row = row.map_err(|error| fault(name, &error))?;
-        let line = row.position().map_or(0, csv::Position::line);
-        let text = |column: Option<usize>| column.and_then(|column| row.get(column)).unwrap_or("");
-        let number = |column: Option<usize>| -> Result<Option<f64>, TraceError> {
-            match text(column) {
-                "" => Ok(None),
-                word => match word.parse::<f64>() {
-                    Ok(number) if number.is_finite() && (0.0..9e15).contains(&number) => Ok(Some(number)),
-                    _ => {
-                        let title = column.and_then(|column| header.get(column)).unwrap_or("");
-                        let what = format!("{title} is \"{word}\", which is no number from 0");
-                        Err(TraceError::Line { path: name.to_string(), line, what })
-                    }
-                },
-            }
-        };
-        let (Some(submit), Some(run)) = (number(Some(submit))?, number(Some(run))?) else {
+    let rows = Rows::of(name.to_string(), text)?;
+    rows.only(&KNOWN)?;
+    let [id, submit, run, gpus, limit, state] =
+        rows.columns(["job_id", "submit", "run", "gpus", "time_limit", "state"])?;
+    let (user, account) = (rows.column("user"), rows.column("account"));
+    let (gpu_type, nodes) = (rows.column("gpu_type"), rows.column("nodes"));
+    let (cpus, memory) = (rows.column("cpus"), rows.column("mem_mib"));
+    rows.each(JOBS_MAX, |row| {
+        let (Some(submit), Some(run)) = (decimal(row, Some(submit))?, decimal(row, Some(run))?) else {
             trace.drop_job("no submission or no run time");
-            continue;
+            return Ok(());
         };
-        let gpus = number(Some(gpus))?.unwrap_or(0.0);
-        if text(Some(state)) == "PENDING" {
+        let gpus = decimal(row, Some(gpus))?.unwrap_or(0.0);
+        if row.text(Some(state)) == "PENDING" {
             trace.drop_job("it never ran");
         } else if gpus == 0.0 {
             trace.drop_job("no GPU");
@@ -50,31 +48,55 @@ pub(super) fn read(name: &str, text: Box<dyn BufRead>) -> Result<Trace, TraceErr
             trace.drop_job("a part of a GPU");
         } else {
             let run = run as u64;
-            let limit = number(Some(limit))?.map_or(run, |limit| limit as u64);
+            let limit = decimal(row, Some(limit))?.map_or(run, |limit| limit as u64);
             trace.jobs.push(TraceJob {
-                id: text(Some(id)).to_string(),
+                id: row.text(Some(id)).to_string(),
                 submit: submit as u64,
                 run,
                 estimate: if limit > 0 { limit.max(run) } else { run },
-                processors: gpus.min(f64::from(u32::MAX)) as u32,
-                cpus: number(cpus)?.map_or(0, |cpus| cpus.ceil().min(f64::from(u32::MAX)) as u32),
-                memory: number(memory)?.map_or(0, |memory| memory.ceil() as u64),
-                nodes: number(nodes)?
-                    .map(|nodes| nodes.min(f64::from(u32::MAX)) as u32)
-                    .filter(|nodes| *nodes > 0),
-                gpu_type: text(gpu_type).to_string(),
-                user: text(user).to_string(),
-                program: text(account).to_string(),
+                processors: whole_u32(gpus),
+                cpus: decimal(row, cpus)?.map_or(0, |cpus| whole_u32(cpus.ceil())),
+                memory: decimal(row, memory)?.map_or(0, |memory| memory.ceil() as u64),
+                nodes: decimal(row, nodes)?.map(whole_u32).filter(|nodes| *nodes > 0),
+                gpu_type: types(row, gpu_type)?,
+                user: row.text(user).to_string(),
+                program: row.text(account).to_string(),
             });
         }
-        if trace.jobs.len() > JOBS_MAX {
-            let what = format!("there are more than {JOBS_MAX} jobs");
-            return Err(TraceError::Content { path: name.to_string(), what });
-        }
-    }
+        Ok(())
+    })?;
     Ok(trace)
 }
 
-fn fault(name: &str, error: &csv::Error) -> TraceError {
-    TraceError::Content { path: name.to_string(), what: error.to_string() }
+fn decimal(row: &Row<'_>, column: Option<usize>) -> Result<Option<f64>, TraceError> {
+    let Some(column) = column else { return Ok(None) };
+    match row.text(Some(column)) {
+        "" => Ok(None),
+        word => match word.parse::<f64>() {
+            Ok(number) if number.is_finite() && (0.0..9e15).contains(&number) => Ok(Some(number)),
+            _ => {
+                let title = row.title(column);
+                Err(row.fault(format!("{title} is \"{word}\", which is no number from 0")))
+            }
+        },
+    }
+}
+
+fn whole_u32(number: f64) -> u32 {
+    number.min(f64::from(u32::MAX)) as u32
+}
+
+/// Types joined by `|`, sorted; empty: any.
+fn types(row: &Row<'_>, column: Option<usize>) -> Result<String, TraceError> {
+    let text = row.text(column);
+    if text.is_empty() {
+        return Ok(String::new());
+    }
+    let mut types: Vec<&str> = text.split('|').map(str::trim).collect();
+    if types.contains(&"") {
+        return Err(row.fault(format!("gpu_type is \"{text}\", in which a type between two | is missing")));
+    }
+    types.sort_unstable();
+    types.dedup();
+    Ok(types.join("|"))
 }

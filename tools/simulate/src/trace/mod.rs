@@ -10,6 +10,8 @@ use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
+use crate::machine::Machine;
+
 /// The most jobs that a trace may have: job ids are 32 bits wide, and all of them are kept in memory.
 pub const JOBS_MAX: usize = 20_000_000;
 /// The longest line of a trace in bytes.
@@ -34,7 +36,7 @@ pub struct TraceJob {
     pub memory: u64,
     /// Nodes, where the trace says so.
     pub nodes: Option<u32>,
-    /// The type of GPU; empty: any.
+    /// The types that its GPUs may be of, joined by `|`; empty: any.
     pub gpu_type: String,
     /// Who submitted it; empty: not said.
     pub user: String,
@@ -105,11 +107,11 @@ pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn BufRead>), TraceError
     Ok((path.display().to_string(), text))
 }
 
-/// Reads a trace: SWF, or the CSV of GPU jobs (its header line begins with `job_id,`); gzipped or not.
+/// Reads a trace: SWF, or the CSV of GPU jobs (its first line has titles between commas); gzipped or not.
 pub fn read(path: &Path) -> Result<Trace, TraceError> {
     let io = |error| TraceError::Io { path: path.display().to_string(), error };
     let (name, mut text) = open(path)?;
-    let mut trace = if text.fill_buf().map_err(io)?.starts_with(b"job_id,") {
+    let mut trace = if is_csv(text.fill_buf().map_err(io)?) {
         gpu_csv::read(&name, text)?
     } else {
         swf::read(&name, text)?
@@ -119,6 +121,12 @@ pub fn read(path: &Path) -> Result<Trace, TraceError> {
     }
     trace.jobs.sort_by_key(|job| job.submit);
     Ok(trace)
+}
+
+/// Whether the first line is titles between commas: SWF has comments and numbers.
+fn is_csv(text: &[u8]) -> bool {
+    let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    line.first().is_some_and(u8::is_ascii_alphabetic) && line.contains(&b',')
 }
 
 impl Trace {
@@ -133,11 +141,21 @@ impl Trace {
 
     /// Leaves out jobs that want more processors than there are.
     pub fn drop_larger_than(&mut self, processors: u32) {
+        self.keep("more processors than there are", |job| job.processors <= processors);
+    }
+
+    /// Leaves out jobs that want more GPUs of their types than the nodes have.
+    pub fn drop_without_gpus(&mut self, machine: &Machine) {
+        if self.unit == Unit::Gpu {
+            self.keep("more GPUs of its types than there are", |job| job.processors <= machine.gpus_for(job));
+        }
+    }
+
+    fn keep(&mut self, otherwise: &'static str, is_kept: impl Fn(&TraceJob) -> bool) {
         let before = self.jobs.len();
-        self.jobs.retain(|job| job.processors <= processors);
+        self.jobs.retain(is_kept);
         if before > self.jobs.len() {
-            *self.dropped.entry("more processors than there are").or_insert(0) +=
-                (before - self.jobs.len()) as u64;
+            *self.dropped.entry(otherwise).or_insert(0) += (before - self.jobs.len()) as u64;
         }
     }
 }

@@ -1,9 +1,10 @@
 //! What keeps a job from starting.
 
 use daybook_model::fit::could_ever_start;
-use daybook_model::{Cluster, Hold, Job, Node, Outcome, condition_notation};
+use daybook_model::{Cluster, Hold, Job, Node, condition_notation};
 use daybook_schemas::api::{Block, NodeTrouble, OpenCondition, Outlook, Promise, Trouble};
 use daybook_schemas::job::{JobState, Reason};
+use daybook_schemas::license::License;
 use daybook_schemas::node::PartitionDefinition;
 use daybook_schemas::{JobId, NodeName, UtcMicros};
 
@@ -35,7 +36,7 @@ pub(super) fn outside_the_line(cluster: &Cluster, now: UtcMicros, job: &Job) -> 
 }
 
 fn dependencies(cluster: &Cluster, job: &Job, never: bool) -> Block {
-    let open = || job.dependencies.iter().filter(|state| state.outcome != Outcome::Satisfied);
+    let open = || job.unfulfilled_conditions();
     let condition = |state: &daybook_model::DependencyState| OpenCondition {
         notation: condition_notation(cluster, state),
         job: state.condition.job,
@@ -81,6 +82,14 @@ pub(super) fn refusal(
         (Reason::JobArrayTaskLimit, _) => {
             let block = array_tasks(cluster, job)?;
             return Some((block, Outlook::NotInLine));
+        }
+        (Reason::Licenses, _) => {
+            let mut licenses = super::figures::licenses(cluster, job);
+            licenses.retain(|license| license.needs > license.in_all);
+            if licenses.is_empty() {
+                return None;
+            }
+            Block::NoSuchLicenses { licenses }
         }
         (Reason::ReqNodeNotAvail, _) => nodes_not_up(cluster, watch.met()),
         (Reason::BadConstraints, _) => {
@@ -173,17 +182,27 @@ pub(super) fn in_line(
         let first = super::line::place(cluster, now, policy, job).first?;
         return Some(Block::StrictOrder { first });
     }
+    if let Some((most, until)) = met.few_switches {
+        return Some(Block::FewSwitches { most, until });
+    }
     let Some(nodes) = &met.without_promises else {
         return Some(Block::StartsInFront { count: met.starts_in_front });
     };
+    // Which of its own licences are kept for another job.
+    let shared = |other: JobId| -> Vec<License> {
+        let others = cluster.jobs().get(&other).map_or(&[][..], |other| &other.request.licenses);
+        let is_needed = |name: &str| job.request.licenses.iter().any(|license| license.name == name);
+        others.iter().filter(|license| is_needed(&license.name)).cloned().collect()
+    };
     let overlaps = |planned: &&daybook_schemas::events::PlannedStart| {
         met.until.is_none_or(|until| planned.start < until)
-            && planned.nodes.iter().any(|name| nodes.contains(name))
+            && (planned.nodes.iter().any(|name| nodes.contains(name)) || !shared(planned.job).is_empty())
     };
     let promise = |planned: &daybook_schemas::events::PlannedStart| Promise {
         job: planned.job,
         start: planned.start,
         nodes: planned.nodes.iter().take(NAMED_MAX).cloned().collect(),
+        licenses: shared(planned.job),
     };
     Some(Block::Promises {
         promises: met.promises.iter().filter(overlaps).take(NAMED_MAX).map(promise).collect(),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use daybook_model::fit::{Demand, Free, GpuCounts, MemoryNeed, Network, Site, Terrain, eligible, place};
 use daybook_model::{Cluster, Job};
 use daybook_schemas::Mebibytes;
-use daybook_schemas::api::{Amount, Figures, GpuAmount, Shortage, Shortened};
+use daybook_schemas::api::{Amount, Figures, GpuAmount, LicenseAmount, Shortage, Shortened};
 
 /// What was seen of the nodes as they are now.
 pub(super) struct Sight {
@@ -34,11 +34,23 @@ pub(super) fn look(cluster: &Cluster, job: &Job) -> Option<Sight> {
         sites.iter().enumerate().map(|(at, site)| (&site.node.definition.name, at)).collect();
     let topology = cluster.configured()?.topology.as_ref();
     let network = Network::new(topology, sites.len(), |name| numbers.get(name).copied());
-    let terrain = Terrain { sites: &sites, network: &network, steps: &Cell::new(0) };
-    let view = View { demand, terrain, sites: &sites, order, free };
+    let terrain = Terrain { sites: &sites, network: &network, steps: &Cell::new(0), rating: None };
+    let licenses = licenses(cluster, job);
+    let view = View { demand, terrain, sites: &sites, order, free, licenses };
     let figures = view.figures();
     let short = if figures.fits_now { Vec::new() } else { view.shortages(&figures) };
     Some(Sight { figures, short })
+}
+
+/// What a job needs of licences, and what there is.
+pub(super) fn licenses(cluster: &Cluster, job: &Job) -> Vec<LicenseAmount> {
+    let amount = |license: &daybook_schemas::license::License| LicenseAmount {
+        license: license.name.clone(),
+        needs: license.count,
+        free: cluster.licenses_free(&license.name),
+        in_all: cluster.licenses_in_all(&license.name),
+    };
+    job.request.licenses.iter().map(amount).collect()
 }
 
 struct View<'a> {
@@ -48,6 +60,7 @@ struct View<'a> {
     /// The nodes that the job may use.
     order: Vec<usize>,
     free: Vec<Option<Free>>,
+    licenses: Vec<LicenseAmount>,
 }
 
 impl View<'_> {
@@ -95,7 +108,8 @@ impl View<'_> {
             nodes_with_room += u32::from(self.has_room(at, there));
         }
         let given = |site: usize| self.free[site].as_ref().map(Cow::Borrowed);
-        let fits_now = place(&self.demand, self.terrain, &self.order, &given).is_some();
+        let is_licensed = self.licenses.iter().all(|license| license.needs <= license.free);
+        let fits_now = is_licensed && place(&self.demand, self.terrain, &self.order, &given).is_some();
         Figures {
             nodes_needed: self.demand.nodes_min,
             on_one_node: self.is_on_one(),
@@ -108,6 +122,7 @@ impl View<'_> {
             free,
             free_on_one,
             in_all,
+            licenses: self.licenses.clone(),
             fits_now,
         }
     }
@@ -182,7 +197,8 @@ impl View<'_> {
         let mut compare = |what: Shortened, gpu_type: &Option<String>, needs: u64, has: u64| {
             if needs > has {
                 let on_one_node = on_one && what != Shortened::Nodes;
-                short.push(Shortage { what, gpu_type: gpu_type.clone(), on_one_node, needs, has });
+                let gpu_type = gpu_type.clone();
+                short.push(Shortage { what, gpu_type, license: None, on_one_node, needs, has });
             }
         };
         for (needs, has) in figures.needs.gpus.iter().zip(&there.gpus) {
@@ -199,6 +215,15 @@ impl View<'_> {
         if !on_one {
             compare(Shortened::Tasks, &None, self.demand.tasks.into(), self.room_for_tasks());
         }
+        let scarce = figures.licenses.iter().filter(|license| license.needs > license.free);
+        short.extend(scarce.map(|license| Shortage {
+            what: Shortened::Licenses,
+            gpu_type: None,
+            license: Some(license.license.clone()),
+            on_one_node: false,
+            needs: license.needs.into(),
+            has: license.free.into(),
+        }));
         short
     }
 

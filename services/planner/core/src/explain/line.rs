@@ -9,8 +9,12 @@ use crate::policy::Policy;
 use crate::queue::in_order;
 
 /// Whether a ready job stands in the line, by what is recorded: jobs that are refused hold nobody up.
-fn stands_in_line(job: &Job) -> bool {
-    matches!(job.reason, Reason::None | Reason::Priority | Reason::Resources)
+fn stands_in_line(cluster: &Cluster, job: &Job) -> bool {
+    match job.reason {
+        Reason::None | Reason::Priority | Reason::Resources => true,
+        Reason::Licenses => cluster.missing_license(&job.request).is_none(),
+        _ => false,
+    }
 }
 
 /// A job's place; as many jobs are counted as a planning cycle looks at.
@@ -25,7 +29,7 @@ pub(super) fn place(cluster: &Cluster, now: UtcMicros, policy: &Policy, job: &Jo
         counted += 1;
         let Some(other) = cluster.jobs().get(&key.job) else { continue };
         is_passed |= other.id == job.id;
-        if other.partition != job.partition || other.id != job.id && !stands_in_line(other) {
+        if other.partition != job.partition || other.id != job.id && !stands_in_line(cluster, other) {
             continue;
         }
         place.length += 1;

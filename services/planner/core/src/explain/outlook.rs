@@ -4,6 +4,7 @@ use daybook_model::{Cluster, Job};
 use daybook_schemas::UtcMicros;
 use daybook_schemas::api::{ExpectedEnd, Outlook};
 use daybook_schemas::events::PlannedStart;
+use daybook_schemas::license::License;
 use daybook_schemas::orders::RunWish;
 
 use super::NAMED_MAX;
@@ -31,7 +32,7 @@ pub(super) fn of(
         return Outlook::Protected {
             start: planned.start,
             nodes: planned.nodes.clone(),
-            after: ends_at(cluster, now, planned),
+            after: ends_at(cluster, now, job, planned),
             shown: cluster.expected_start(job.id),
         };
     }
@@ -42,14 +43,20 @@ pub(super) fn of(
     Outlook::NotProtected { protected }
 }
 
-/// Runs that are expected to end when a planned start begins, on its nodes.
-fn ends_at(cluster: &Cluster, now: UtcMicros, planned: &PlannedStart) -> Vec<ExpectedEnd> {
+/// Runs that are expected to end when a planned start begins, and that hold something on its nodes or licences that it
+/// needs.
+fn ends_at(cluster: &Cluster, now: UtcMicros, job: &Job, planned: &PlannedStart) -> Vec<ExpectedEnd> {
+    let is_needed = |license: &License| job.request.licenses.iter().any(|own| own.name == license.name);
+    let licensed = (!job.request.licenses.is_empty()).then(|| cluster.licensed_runs());
+    let licensed = licensed.into_iter().flatten().filter(|(_, held)| held.iter().any(is_needed));
+    let licensed = licensed.map(|(run, _)| run);
     let mut runs: Vec<_> = planned
         .nodes
         .iter()
         .filter_map(|name| cluster.nodes().get(name))
-        .flat_map(|node| node.runs.iter())
-        .filter_map(|id| cluster.runs().get(id))
+        .flat_map(|node| node.runs.iter().copied())
+        .chain(licensed)
+        .filter_map(|id| cluster.runs().get(&id))
         .filter(|run| expected_end(cluster, run, now) == Some(planned.start))
         .map(|run| ExpectedEnd { job: run.id.job, is_ending: run.end.is_some() || run.wish != RunWish::Run })
         .collect();

@@ -1,13 +1,13 @@
 //! What a cycle does with one job.
 
-use daybook_model::fit::place;
+use daybook_model::fit::{Demand, place};
 use daybook_model::{Job, PendingKey, ReadyKind};
 use daybook_schemas::events::PlannedStart;
 use daybook_schemas::job::Reason;
 use daybook_schemas::{JobId, NodeName, UtcMicros};
 use std::borrow::Cow;
 
-use crate::plan::Planning;
+use crate::plan::{Planning, choosy_until};
 
 /// A watch on one job; the cycle ends when it has been looked at.
 pub(crate) struct Watch {
@@ -25,6 +25,8 @@ pub(crate) struct Met {
     pub(crate) promises: Vec<PlannedStart>,
     /// Where the job would have been placed beside those starts, if nothing were kept for others.
     pub(crate) without_promises: Option<Vec<NodeName>>,
+    /// It would have been placed there on more leaf switches than this, and waits for no more until then.
+    pub(crate) few_switches: Option<(u32, UtcMicros)>,
     /// When a window from now would end; `None`: never.
     pub(crate) until: Option<UtcMicros>,
     /// Without backfill: a job in front blocked the partition.
@@ -85,8 +87,15 @@ impl<'a> Planning<'a, '_> {
         let kind = self.kinds.get(number);
         let field = kind.field;
         let free = |site: usize| self.ground.free(site).map(Cow::Borrowed);
-        let shares =
-            kind.demand.as_ref().and_then(|demand| place(demand, self.ground.terrain(), &kind.order, &free));
+        let is_licensed = self.licenses.shortage(&kind.licenses).is_none();
+        let demand = kind.demand.as_ref().filter(|_| is_licensed);
+        let shares = demand.and_then(|demand| place(demand, self.ground.terrain(), &kind.order, &free));
+        let few_switches = demand.filter(|_| shares.is_none()).and_then(|demand| {
+            let most = demand.switches_max?;
+            let anywhere = Demand { switches_max: None, ..demand.clone() };
+            place(&anywhere, self.ground.terrain(), &kind.order, &free)?;
+            Some((most, choosy_until(job, self.parameters)?))
+        });
         let names = |shares: Vec<daybook_model::fit::Share>| {
             shares.iter().map(|share| self.ground.sites[share.site].node.definition.name.clone()).collect()
         };
@@ -94,6 +103,7 @@ impl<'a> Planning<'a, '_> {
             starts_in_front: u32::try_from(self.cycle.starts.len()).unwrap_or(u32::MAX),
             promises: self.cycle.reservations.clone(),
             without_promises: shares.map(names),
+            few_switches,
             until,
             was_closed: self.is_closed(field),
             blocked_in_front: field.and_then(|field| self.blocked.get(&field)).copied().unwrap_or(0),

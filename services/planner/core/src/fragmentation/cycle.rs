@@ -8,11 +8,6 @@ use super::Memo;
 use super::mix::{Mix, Shape, WHOLE_GPU};
 use super::room::Room;
 
-/// The usual requests of a cluster are the most frequent that cover so much of what was submitted, in thousandths.
-const COVERED_PER_MILLE: u32 = 950;
-/// And at most so many: what a cycle spends on the figure.
-const USUAL_MAX: usize = 64;
-
 /// What of a cluster's free GPUs those who usually come could not use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figure {
@@ -59,5 +54,5 @@ pub fn usual_mix(cluster: &Cluster) -> Mix {
         };
         (shape, count)
     });
-    Mix::of(shapes, COVERED_PER_MILLE, USUAL_MAX)
+    Mix::usual(shapes)
 }

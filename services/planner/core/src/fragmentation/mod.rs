@@ -7,17 +7,19 @@
 //! asks whether one request fits, this one how many, so that a node with eight free GPUs and CPUs for two is not
 //! counted as good for eight.
 //!
-//! [`of_cycle`] is the figure of a planning cycle, and [`least_growth`] scores a placement: by how much it raises the
-//! figure. Integers only; what is divided is rounded down.
+//! [`of_cycle`] is the figure of a planning cycle. [`least_growth`] and [`growth`] score a placement, by how much it raises
+//! the figure: the planner puts requests of one node where that is least, by a [`placement_mix`]. Integers only; what is
+//! divided is rounded down.
 
 mod cycle;
 mod mix;
 mod room;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 pub use cycle::{Figure, of_cycle, usual_mix};
-pub use mix::{Mix, SHAPES_MAX, Shape, WHOLE_GPU, WHOLE_MEMORY};
+pub use mix::{Mix, SHAPES_MAX, Shape, WHOLE_GPU, WHOLE_MEMORY, placement_mix};
 pub use room::{GpuGroup, Room};
 
 /// What one request of a mix can do with a node's free GPUs, apart from CPUs and memory.
@@ -119,10 +121,29 @@ pub fn least_growth<'a>(room: &Room<'a>, shape: &Shape, memo: &mut Memo<'_, 'a>)
     room.without(shape).into_iter().map(growth).min_by_key(|(growth, _)| *growth)
 }
 
+/// [`least_growth`] of one request that is given in parts, all of one node: what it takes beside GPUs is in the first, and
+/// only the last may leave a choice of GPUs. `None` where it does not fit, or has no part.
+pub fn growth<'a>(room: &Room<'a>, parts: &[Shape], memo: &mut Memo<'_, 'a>) -> Option<i64> {
+    let (last, firsts) = parts.split_last()?;
+    let mut rest = Cow::Borrowed(room);
+    for part in firsts {
+        rest = Cow::Owned(rest.without(part).into_iter().next()?);
+    }
+    let taken_before = memo.unusable(&rest) as i64 - memo.unusable(room) as i64;
+    least_growth(&rest, last, memo).map(|(growth, _)| taken_before + growth)
+}
+
+/// How good a node with this room is for a request of one node, which is given in parts; less is better: [`growth`], and
+/// for one that wants GPUs how much is free on the node's. `None` where it does not fit.
+pub fn placement_rank<'a>(room: &Room<'a>, parts: &[Shape], memo: &mut Memo<'_, 'a>) -> Option<(i64, u64)> {
+    let wants_gpus = parts.iter().any(|part| part.gpus > 0);
+    Some((growth(room, parts, memo)?, if wants_gpus { room.gpu_thousandths() } else { 0 }))
+}
+
 /// A mix, and what its requests can do with the sets of free GPUs that were met: many nodes have the same.
 #[derive(Clone, Debug)]
 pub struct Memo<'m, 'a> {
-    mix: &'m Mix,
+    mix: Cow<'m, Mix>,
     known: BTreeMap<Vec<GpuGroup<'a>>, Uses>,
 }
 
@@ -132,16 +153,26 @@ const MEMO_MAX: usize = 100_000;
 impl<'m, 'a> Memo<'m, 'a> {
     /// Nothing met yet.
     pub fn new(mix: &'m Mix) -> Memo<'m, 'a> {
-        Memo { mix, known: BTreeMap::new() }
+        Memo { mix: Cow::Borrowed(mix), known: BTreeMap::new() }
+    }
+
+    /// The same, with a mix of its own.
+    pub fn owning(mix: Mix) -> Memo<'static, 'a> {
+        Memo { mix: Cow::Owned(mix), known: BTreeMap::new() }
+    }
+
+    /// Its mix.
+    pub fn mix(&self) -> &Mix {
+        &self.mix
     }
 
     /// [`unusable`] of this mix.
     pub fn unusable(&mut self, room: &Room<'a>) -> u64 {
         if let Some(uses) = self.known.get(room.gpus()) {
-            return uses.unusable(self.mix, room);
+            return uses.unusable(&self.mix, room);
         }
-        let uses = Uses::of(self.mix, room.gpus());
-        let unusable = uses.unusable(self.mix, room);
+        let uses = Uses::of(&self.mix, room.gpus());
+        let unusable = uses.unusable(&self.mix, room);
         if self.known.len() >= MEMO_MAX {
             self.known.clear();
         }

@@ -50,6 +50,18 @@ impl<'a> Room<'a> {
         room
     }
 
+    /// With whole GPUs, each type with how many are free of it.
+    pub fn of_whole_gpus(
+        cpus: u64,
+        memory: u64,
+        untouched: bool,
+        counts: impl IntoIterator<Item = (&'a str, u32)>,
+    ) -> Room<'a> {
+        let mut room = Room { cpus, memory, untouched, gpus: Vec::new() };
+        counts.into_iter().for_each(|(gpu_type, count)| room.add_gpus(gpu_type, WHOLE_GPU, count));
+        room
+    }
+
     fn add_gpus(&mut self, gpu_type: &'a str, free: u32, count: u32) {
         let free = free.min(WHOLE_GPU);
         if free == 0 || count == 0 {

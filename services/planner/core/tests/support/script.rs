@@ -1,14 +1,14 @@
 //! Scripts: commands in, text out; see `tests/scripts/`.
 //!
 //! ```text
-//! cluster switch_wait=300 block_sizes=2,4 memory=on order=strict|expected|queue reservations=1 jobs_max=100 default_mem_per_cpu=500
+//! cluster licenses=matlab:2,ansys switch_wait=300 block_sizes=2,4 memory=on order=strict|expected|queue reservations=1 jobs_max=100 default_mem_per_cpu=500
 //! node node01 cpus=8 mem=16000 gpus=a100,a100 weight=1 features=a,b sockets=2 threads=2 unregistered
 //!      cores=0-3/4-7 links=0,4/4,0 (of each GPU)
 //! switch leaf1 nodes=node01,node02 | switch top switches=leaf1,leaf2 | block b1 nodes=node01,node02
 //! partition main nodes=node01,node02 max_time=60 min_nodes=1 max_nodes=2 tier=1 state=UP exclusive
 //! submit NAME p=main t=30 N=1-2 n=4 c=2 tpn=2 mem=500 mem_per_cpu=500 mem_per_gpu=500 gres=a100:2 gpus=2 gpt=1
-//!        contiguous switches=1@300 exclusive w=node01 x=node02 C=a array=0-9%2 begin=60 nice=5 after=ok:1 kill hold
-//! plan | why JOB | tick SECONDS | end RUN [fail] | cancel JOB | hold JOB | drain NODE | resume NODE | down NODE | jobs |
+//!        L=matlab:2,ansys contiguous switches=1@300 exclusive w=node01 x=node02 C=a array=0-9%2 begin=60 nice=5 after=ok:1 kill hold
+//! plan | why JOB | tick SECONDS | end RUN [fail] [held] | cancel JOB | hold JOB | drain NODE | resume NODE | down NODE | jobs |
 //!        fragmentation
 //! ```
 //!
@@ -19,10 +19,12 @@ use std::fmt::Write;
 use daybook_plan::Cycle;
 use daybook_plan::fragmentation::Figure;
 use daybook_schemas::JobId;
+use daybook_schemas::grammar::license;
 use daybook_schemas::job::{
     ArrayRequest, Dependencies, Dependency, DependencyKind, GpuRequest, GpuScope, JobSpec, JobState,
     MemoryRequest, SwitchRequest, TimeLimit,
 };
+use daybook_schemas::license::License;
 use daybook_schemas::node::{
     ClusterParameters, NodeDefinition, NodeUpdateState, PartitionDefinition, PartitionState,
 };
@@ -43,6 +45,7 @@ pub struct Script {
     partitions: Vec<PartitionDefinition>,
     switches: Vec<SwitchDefinition>,
     blocks: BlockTopology,
+    licenses: Vec<License>,
     is_configured: bool,
 }
 
@@ -56,6 +59,7 @@ pub fn run(text: &str) -> String {
         partitions: Vec::new(),
         switches: Vec::new(),
         blocks: BlockTopology::default(),
+        licenses: Vec::new(),
         is_configured: false,
     };
     let mut out = String::new();
@@ -130,6 +134,9 @@ impl Script {
         if let Some(order) = options.get("order") {
             parameters.strict_order = order == "strict";
             parameters.backfill_by_expected_time = order == "expected";
+        }
+        if let Some(licenses) = options.get("licenses") {
+            self.licenses = license::parse(licenses).unwrap();
         }
         if let Some(seconds) = options.number("switch_wait") {
             parameters.switch_wait_max = Seconds(seconds.into());
@@ -218,6 +225,7 @@ impl Script {
         let mut configured =
             configuration(self.nodes.clone(), self.partitions.clone(), self.parameters.clone());
         configured.topology = self.topology();
+        configured.licenses = self.licenses.clone();
         self.simulation.configure(configured);
         for node in self.nodes.clone() {
             let is_known = self.simulation.cluster.nodes()[&node.name].registration.is_some();
@@ -322,7 +330,10 @@ impl Script {
             "end" => {
                 let code = u32::from(options.get("fail").is_some());
                 simulation.end(name.parse().unwrap(), ExitStatus { code, signal: 0 });
-                simulation.release(name.parse().unwrap());
+                // Still being cleaned up: its nodes are not given back.
+                if options.get("held").is_none() {
+                    simulation.release(name.parse().unwrap());
+                }
             }
             "cancel" => simulation.cancel(number()),
             "hold" => simulation.hold(number()),
@@ -336,7 +347,7 @@ impl Script {
 }
 
 pub fn set_request(spec: &mut JobSpec, options: &mut Options<'_>) {
-    let request = &mut spec.request;
+    let request = spec.request_mut();
     if let Some(nodes) = options.get("N") {
         let (least, most) = nodes.split_once('-').unwrap_or((nodes, nodes));
         request.nodes_min = least.parse().unwrap();
@@ -372,6 +383,7 @@ pub fn set_request(spec: &mut JobSpec, options: &mut Options<'_>) {
     });
     request.nodes_required = options.list("w").into_iter().map(NodeName::from).collect();
     request.nodes_excluded = options.list("x").into_iter().map(NodeName::from).collect();
+    request.licenses = options.get("L").map_or(Vec::new(), |text| license::parse(text).unwrap());
     request.features = options.list("C").into_iter().map(str::to_string).collect();
 }
 

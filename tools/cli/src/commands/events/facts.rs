@@ -181,8 +181,10 @@ fn planner_cycle(data: PlannerCycle) -> String {
     }
     if !data.reasons.is_empty() {
         let reason = |change: &ReasonChange| {
-            let figures =
-                change.figures.map_or(String::new(), |figures| format!(": {}", reason_figures(figures)));
+            let figures = change
+                .figures
+                .as_ref()
+                .map_or(String::new(), |figures| format!(": {}", reason_figures(figures)));
             format!("{} ({}{figures})", change.job, change.reason.word())
         };
         text.push_str(&format!("; waiting {}", some(&data.reasons, reason)));
@@ -200,7 +202,7 @@ fn planner_cycle(data: PlannerCycle) -> String {
     text
 }
 
-fn reason_figures(figures: ReasonFigures) -> String {
+fn reason_figures(figures: &ReasonFigures) -> String {
     let minutes =
         |minutes: Option<u64>| minutes.map_or("unlimited".to_string(), |minutes| format!("{minutes} min"));
     match figures {
@@ -210,6 +212,10 @@ fn reason_figures(figures: ReasonFigures) -> String {
         ReasonFigures::Nodes(figures) => {
             format!("asks for {} nodes, {} to {}", figures.asked, figures.least, figures.most)
         }
+        ReasonFigures::Licenses(figures) => format!(
+            "needs {} of licence {}, {} of {} free",
+            figures.needs, figures.license, figures.free, figures.in_all
+        ),
         ReasonFigures::Tasks(figures) => format!("{} run, at most {}", figures.running, figures.most),
         ReasonFigures::Resources(figures) => {
             let gpus = match figures.gpus {

@@ -101,6 +101,7 @@ fn resources(wishes: &Wishes, remarks: &mut Vec<String>) -> Result<ResourceReque
         nodes_required: wishes.node_list.clone(),
         nodes_excluded: wishes.exclude.clone(),
         features: wishes.features.clone(),
+        licenses: wishes.licenses.clone(),
     })
 }
 

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use daybook_schemas::grammar::gres::{self, GresCount};
-use daybook_schemas::grammar::{array, dependency, duration, hostlist, memory};
+use daybook_schemas::grammar::license::InvalidLicenses;
+use daybook_schemas::grammar::{array, dependency, duration, hostlist, license, memory};
 use daybook_schemas::job::{
     ArrayRequest, Dependencies, GpuRequest, GpuScope, JobUser, MemoryRequest, OpenMode, SwitchRequest,
     TimeLimit,
 };
+use daybook_schemas::license::License;
 use daybook_schemas::{NodeName, UtcMicros};
 
 use super::fault::Fault;
@@ -48,6 +50,7 @@ pub struct Wishes {
     pub ignore_pbs: bool,
     pub job_name: Option<String>,
     pub kill_on_invalid_dependency: bool,
+    pub licenses: Vec<License>,
     pub memory: Option<MemoryRequest>,
     pub nice: i32,
     pub node_list: Vec<NodeName>,
@@ -158,6 +161,7 @@ impl Wishes {
             "mem" => self.memory = Some(MemoryRequest::PerNode(read_memory(name, value)?)),
             "mem-per-cpu" => self.memory = Some(MemoryRequest::PerCpu(read_memory(name, value)?)),
             "mem-per-gpu" => self.memory = Some(MemoryRequest::PerGpu(read_memory(name, value)?)),
+            "licenses" => self.licenses = read_licenses(value)?,
             "switches" => {
                 let few = switches::parse(value).map_err(|error| Fault::refused(error.to_string()))?;
                 self.switches = Some(few);
@@ -179,6 +183,13 @@ impl Wishes {
 fn read_number(name: &str, value: &str) -> Result<u32, Fault> {
     let number = value.parse::<u32>().ok().filter(|&number| number > 0 && number <= i32::MAX as u32);
     number.ok_or_else(|| Fault::refused(format!("Invalid numeric value \"{value}\" for --{name}.")))
+}
+
+fn read_licenses(value: &str) -> Result<Vec<License>, Fault> {
+    license::parse(value).map_err(|error| match error {
+        InvalidLicenses::Alternatives(_) => Fault::refused(format!("--licenses={error}")),
+        _ => Fault::submission("Invalid license specification"),
+    })
 }
 
 fn read_memory(name: &str, value: &str) -> Result<daybook_schemas::Mebibytes, Fault> {

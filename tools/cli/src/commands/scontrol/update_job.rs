@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use daybook_schemas::api::{Changed, JobSelector, JobUpdateRequest, JobView};
 use daybook_schemas::events::JobUpdated;
+use daybook_schemas::grammar::license::{self, InvalidLicenses};
 use daybook_schemas::grammar::{dependency, duration, gres, hostlist, job_id, memory};
 use daybook_schemas::job::{GpuScope, MemoryRequest, ResourceRequest, SwitchRequest, TimeLimit};
 use daybook_schemas::{NodeName, Seconds};
@@ -24,7 +25,6 @@ const REFUSED: &[&str] = &[
     "delayboot",
     "endtime",
     "extra",
-    "licenses",
     "mailtype",
     "mailuser",
     "mincpusnode",
@@ -212,7 +212,7 @@ impl Subject<'_> {
     fn request(&mut self, change: &mut JobUpdated, key: &str, value: &str) -> Result<(), u8> {
         let mut request: ResourceRequest = match change.request.take() {
             Some(request) => request,
-            None if REQUEST_KEYS.contains(&key) => self.view()?.spec.request.clone(),
+            None if REQUEST_KEYS.contains(&key) => ResourceRequest::clone(&self.view()?.spec.request),
             None => return Err(unknown(key, value)),
         };
         match key {
@@ -241,6 +241,16 @@ impl Subject<'_> {
                         );
                         1
                     }
+                })?;
+            }
+            // As in Slurm, empty text takes them all back.
+            "licenses" => {
+                request.licenses = license::parse(value).map_err(|error| match error {
+                    InvalidLicenses::Alternatives(_) => {
+                        say::error("scontrol", format!("Licenses={error}"));
+                        1
+                    }
+                    _ => self.invalid("Invalid license specification"),
                 })?;
             }
             "contiguous" => request.contiguous = self.yes_or_no("Contiguous", value)?,
@@ -358,6 +368,7 @@ const REQUEST_KEYS: &[&str] = &[
     "reqcpus",
     "cpuspertask",
     "features",
+    "licenses",
     "contiguous",
     "switches",
     "wait-for-switch",

@@ -252,7 +252,7 @@ pub const FIELDS: &[Field] = {
         unset(Some('v'), "Reservation", "RESERVATION", null),
         field('V', "SubmitTime", "SUBMIT_TIME", &[SubmitTime], |r, i, o| instant(r, i, SubmitTime, o)),
         unset(Some('w'), "WCKey", "WCKEY", null),
-        unset(Some('W'), "Licenses", "LICENSES", null),
+        field('W', "Licenses", "LICENSES", &[Licenses], |r, _, o| text_or(r, Licenses, "(null)", o)),
         field('x', "", "EXC_NODES", &[ExcludedNodes], |r, _, o| text_or(r, ExcludedNodes, "", o)),
         unset(Some('X'), "CoreSpec", "CORE_SPEC", not_available),
         field('y', "Nice", "NICE", &[Nice], |r, _, o| number(r, Nice, o)),

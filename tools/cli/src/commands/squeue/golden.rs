@@ -27,7 +27,7 @@ fn job(over: Value) -> Value {
         "tres_per_job": null, "command": null, "work_dir": "/home/alice", "std_out": "/home/alice/slurm-289.out",
         "std_err": "/home/alice/slurm-289.out", "std_in": "/dev/null", "comment": null, "dependency": null,
         "batch_host": "gpu01", "requeue": true, "restarts": 0, "exclusive": true, "exit_code": "0:0",
-        "submit_host": "localhost", "contiguous": false, "switches": 0
+        "submit_host": "localhost", "contiguous": false, "switches": 0, "licenses": null
     }"#,
     )
     .expect("a record");

@@ -1,10 +1,11 @@
 //! The sentences, word by word.
 
 use daybook_schemas::api::{
-    Amount, Block, ExpectedEnd, Explanation, Figures, GpuAmount, NodeTrouble, OpenCondition, Outlook, Place,
-    Promise, RunOutline, Shortage, Shortened, Trouble,
+    Amount, Block, ExpectedEnd, Explanation, Figures, GpuAmount, LicenseAmount, NodeTrouble, OpenCondition,
+    Outlook, Place, Promise, RunOutline, Shortage, Shortened, Trouble,
 };
 use daybook_schemas::job::{JobState, Reason, TimeLimit};
+use daybook_schemas::license::License;
 use daybook_schemas::node::PartitionState;
 use daybook_schemas::run::ExitStatus;
 use daybook_schemas::{JobId, Mebibytes, NodeName, RunId, Seq, UtcMicros};
@@ -64,13 +65,14 @@ fn figures(fits_now: bool) -> Figures {
         free: amount(200, 41, 900_000),
         free_on_one: amount(60, 5, 200_000),
         in_all: amount(1_024, 128, 4_000_000),
+        licenses: Vec::new(),
         fits_now,
     }
 }
 
 fn short(what: Shortened, on_one_node: bool, needs: u64, has: u64) -> Shortage {
     let gpu_type = (what == Shortened::Gpus).then(|| "a100".to_string());
-    Shortage { what, gpu_type, on_one_node, needs, has }
+    Shortage { what, gpu_type, license: None, on_one_node, needs, has }
 }
 
 fn place(in_front: u32, length: u32) -> Place {
@@ -217,9 +219,53 @@ fn several_nodes_are_counted_together() {
 }
 
 #[test]
+fn what_is_short_of_licences() {
+    let amount = |in_all, free| LicenseAmount { license: "matlab".to_string(), needs: 3, free, in_all };
+    let scarce =
+        |has| Shortage { license: Some("matlab".to_string()), ..short(Shortened::Licenses, false, 3, has) };
+    let licensed = |free, short| {
+        let block = Block::Resources { short };
+        let told = in_line(Reason::Licenses, block, false, place(0, 1), protected(vec![end(97, false)]));
+        Explanation { figures: Some(Figures { licenses: vec![amount(4, free)], ..figures(false) }), ..told }
+    };
+    let promise = Promise {
+        job: JobId(98),
+        start: at(8_100),
+        nodes: names(&["node07"]),
+        licenses: vec![License { name: "matlab".to_string(), count: 4 }],
+    };
+    let kept = Block::Promises { promises: vec![promise] };
+    check(
+        &[
+            licensed(1, vec![scarce(1)]),
+            licensed(0, vec![short(Shortened::Cpus, true, 16, 12), scarce(0)]),
+            in_line(Reason::Priority, kept, true, place(1, 2), Outlook::NotProtected { protected: 1 }),
+            outside(Reason::Licenses, Block::NoSuchLicenses { licenses: vec![amount(2, 2), amount(0, 0)] }),
+        ],
+        expect![[r#"
+            Job 123 (train, alice) waits in partition gpu: Licenses, for 2 h 10 min.
+            It needs 3 of licence matlab; 1 of 4 is free now.
+            It is the only one in the line of its partition; expected to start at 2026-12-02T22:15:00 on node07, when job 97 reaches its time limit.
+
+            Job 123 (train, alice) waits in partition gpu: Licenses, for 2 h 10 min.
+            It needs 8 GPUs (a100), 16 CPUs and 32000M of memory on 1 node; of the 16 nodes that it may use none has more than 12 CPUs free now (200 free in all). It needs 3 of licence matlab; 0 of 4 are free now.
+            It is the only one in the line of its partition; expected to start at 2026-12-02T22:15:00 on node07, when job 97 reaches its time limit.
+
+            Job 123 (train, alice) waits in partition gpu: Priority, for 2 h 10 min.
+            It would fit now, but up to its time limit it would hold what is kept for job 98 (on node07 with matlab:4, from 2026-12-02T22:15:00).
+            It is number 2 of 2 in the line of its partition, behind job 98, expected to start at 2026-12-02T22:15:00; no start is promised to it, as only the first of a partition is protected.
+
+            Job 123 (train, alice) waits in partition gpu: Licenses, for 2 h 10 min.
+            It needs 3 of licence matlab; there are 2 in all. It needs 3 of licence matlab, which is not configured.
+        "#]],
+    );
+}
+
+#[test]
 fn who_waits_behind_whom_and_for_which_promise() {
     let resources = || Block::Resources { short: vec![short(Shortened::Cpus, true, 16, 12)] };
-    let promise = |job| Promise { job: JobId(job), start: at(8_100), nodes: names(&["node07", "node08"]) };
+    let nodes = || names(&["node07", "node08"]);
+    let promise = |job| Promise { job: JobId(job), start: at(8_100), nodes: nodes(), licenses: Vec::new() };
     let priority = |block, fits, place, outlook| in_line(Reason::Priority, block, fits, place, outlook);
     let beyond = Place { more: true, ..place(10_000, 10_001) };
     check(
@@ -243,6 +289,12 @@ fn who_waits_behind_whom_and_for_which_promise() {
                 true,
                 place(1, 2),
                 Outlook::NotProtected { protected: 0 },
+            ),
+            priority(
+                Block::FewSwitches { most: 1, until: at(300) },
+                true,
+                place(1, 2),
+                Outlook::NotProtected { protected: 1 },
             ),
             priority(resources(), false, beyond, Outlook::NotLookedAt { jobs_considered: 1_000 }),
             Explanation {
@@ -280,6 +332,10 @@ fn who_waits_behind_whom_and_for_which_promise() {
             Job 123 (train, alice) waits in partition gpu: Priority, for 2 h 10 min.
             It would fit now, but job 98 in front of it does not, and this cluster keeps the order (SchedulerType=sched/builtin).
             It is number 2 of 2 in the line of its partition, behind job 98, expected to start at 2026-12-02T22:15:00; no start is promised to it, as this cluster protects none.
+
+            Job 123 (train, alice) waits in partition gpu: Priority, for 2 h 10 min.
+            It would fit now, but on more than one leaf switch; it waits for so few (--switches) until 2026-12-02T20:05:00, and then takes any.
+            It is number 2 of 2 in the line of its partition, behind job 98, expected to start at 2026-12-02T22:15:00; no start is promised to it, as only the first of a partition is protected.
 
             Job 123 (train, alice) waits in partition gpu: Priority, for 2 h 10 min.
             It needs 8 GPUs (a100), 16 CPUs and 32000M of memory on 1 node; of the 16 nodes that it may use none has more than 12 CPUs free now (200 free in all).

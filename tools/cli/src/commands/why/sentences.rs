@@ -1,10 +1,11 @@
 //! An explanation in sentences.
 
 use daybook_schemas::api::{
-    Block, Explanation, Figures, NodeTrouble, OpenCondition, Outlook, Place, Promise, Shortage, Shortened,
-    Trouble,
+    Block, Explanation, Figures, LicenseAmount, NodeTrouble, OpenCondition, Outlook, Place, Promise,
+    Shortage, Shortened, Trouble,
 };
 use daybook_schemas::grammar::duration::format_time_limit;
+use daybook_schemas::grammar::license;
 use daybook_schemas::job::{JobState, Reason};
 use daybook_schemas::node::PartitionState;
 
@@ -127,13 +128,19 @@ fn block_line(block: &Block, explanation: &Explanation, instants: &Instants) -> 
             )
         }
         Block::NodesNotUp { nodes, count } => nodes_not_up(nodes, *count),
+        Block::NoSuchLicenses { licenses } => no_such_licenses(licenses),
         Block::Impossible { message } => {
             format!("No choice of the partition's nodes could ever give what it asks for: {message}.")
         }
-        Block::Resources { short } => resources(explanation.figures.as_ref(), short),
+        Block::Resources { short } => short_of(explanation.figures.as_ref(), short),
         Block::Promises { promises } => kept(promises, instants),
         Block::StrictOrder { first } => format!(
             "It would fit now, but job {first} in front of it does not, and this cluster keeps the order (SchedulerType=sched/builtin)."
+        ),
+        Block::FewSwitches { most, until } => format!(
+            "It would fit now, but on more than {}; it waits for so few (--switches) until {}, and then takes any.",
+            if *most == 1 { "one leaf switch".to_string() } else { format!("{most} leaf switches") },
+            instants.text(*until)
         ),
         Block::StartsInFront { count } => format!(
             "It would fit now, but {} in front of it {} what is free.",
@@ -207,6 +214,36 @@ fn usable(figures: &Figures) -> String {
     }
 }
 
+/// Licences that the cluster does not have.
+fn no_such_licenses(licenses: &[LicenseAmount]) -> String {
+    let one = |license: &LicenseAmount| match license.in_all {
+        0 => format!("It needs {} of licence {}, which is not configured.", license.needs, license.license),
+        most => {
+            format!("It needs {} of licence {}; there are {most} in all.", license.needs, license.license)
+        }
+    };
+    licenses.iter().map(one).collect::<Vec<_>>().join(" ")
+}
+
+/// What is short on nodes, and of licences.
+fn short_of(figures: Option<&Figures>, short: &[Shortage]) -> String {
+    let (licenses, others): (Vec<Shortage>, Vec<Shortage>) =
+        short.iter().cloned().partition(|short| short.what == Shortened::Licenses);
+    let mut sentences = Vec::new();
+    if licenses.is_empty() || !others.is_empty() {
+        sentences.push(resources(figures, &others));
+    }
+    sentences.extend(licenses.iter().map(|short| {
+        let known = |amount: &&LicenseAmount| Some(&amount.license) == short.license.as_ref();
+        let amounts = figures.map_or(&[][..], |figures| &figures.licenses);
+        let of = amounts.iter().find(known).map_or(String::new(), |amount| format!(" of {}", amount.in_all));
+        let name = short.license.as_deref().unwrap_or_default();
+        let are = if short.has == 1 { "is" } else { "are" };
+        format!("It needs {} of licence {name}; {}{of} {are} free now.", short.needs, short.has)
+    }));
+    sentences.join(" ")
+}
+
 fn resources(figures: Option<&Figures>, short: &[Shortage]) -> String {
     let Some(figures) = figures else { return "What it needs is not free now.".to_string() };
     let place = match (figures.on_one_node, figures.nodes_needed, figures.exclusive) {
@@ -256,7 +293,12 @@ fn has_room(count: u32) -> String {
 
 fn kept(promises: &[Promise], instants: &Instants) -> String {
     let one = |promise: &Promise| {
-        format!("job {} (on {}, from {})", promise.job, nodes(&promise.nodes), instants.text(promise.start))
+        let licenses = match promise.licenses.is_empty() {
+            true => String::new(),
+            false => format!(" with {}", license::format(&promise.licenses)),
+        };
+        let (on, from) = (nodes(&promise.nodes), instants.text(promise.start));
+        format!("job {} (on {on}{licenses}, from {from})", promise.job)
     };
     let named: Vec<String> = promises.iter().map(one).collect();
     match named.is_empty() {

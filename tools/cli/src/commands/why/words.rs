@@ -78,6 +78,9 @@ pub fn there(shortage: &Shortage) -> String {
         Shortened::Memory => memory_of(shortage.has),
         Shortened::Nodes => counted(shortage.has, "node"),
         Shortened::Tasks => counted(shortage.has, "task"),
+        Shortened::Licenses => {
+            format!("{} of licence {}", shortage.has, shortage.license.as_deref().unwrap_or_default())
+        }
     }
 }
 
@@ -90,6 +93,6 @@ pub fn free_in_all(shortage: &Shortage, free: &Amount) -> Option<String> {
         }
         Shortened::Cpus => Some(free.cpus.to_string()),
         Shortened::Memory => Some(format_mebibytes(free.memory?)),
-        Shortened::Nodes | Shortened::Tasks => None,
+        Shortened::Nodes | Shortened::Tasks | Shortened::Licenses => None,
     }
 }

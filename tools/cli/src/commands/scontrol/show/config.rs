@@ -1,6 +1,7 @@
 //! `scontrol show config`: the parameters in force that Daybook has, and no others.
 
 use daybook_schemas::events::ClusterConfigured;
+use daybook_schemas::grammar::license;
 use daybook_schemas::job::MemoryRequest;
 
 use crate::client::{CallError, Client};
@@ -47,6 +48,7 @@ fn text(cluster: &ClusterConfigured, instants: &Instants) -> String {
         ("FirstJobId", parameters.first_job_id.to_string()),
         ("JobRequeue", switch(parameters.job_requeue)),
         ("KillWait", format!("{} sec", parameters.kill_wait)),
+        ("Licenses", or_none(&license::format(&cluster.licenses))),
         ("MaxArraySize", parameters.max_array_size.to_string()),
         ("MaxJobCount", parameters.max_job_count.to_string()),
         ("MinJobAge", format!("{} sec", parameters.min_job_age)),

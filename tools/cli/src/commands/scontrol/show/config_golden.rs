@@ -9,7 +9,7 @@ use crate::commands::sample;
 #[test]
 fn the_parameters_in_force_are_shown() {
     let cluster: ClusterConfigured = serde_json::from_value(json!({
-        "cluster_name": "tx", "config_hash": "0123abcd", "nodes": [], "partitions": [], "administrators": [64030],
+        "cluster_name": "tx", "config_hash": "0123abcd", "nodes": [], "licenses": [{ "name": "matlab", "count": 10 }], "partitions": [], "administrators": [64030],
         "sources": [{ "name": "slurm.conf", "hash": "0" }],
         "parameters": {
             "kill_wait": 30, "min_job_age": 300, "max_array_size": 1001, "max_job_count": 10000, "first_job_id": 1,
@@ -33,6 +33,7 @@ fn the_parameters_in_force_are_shown() {
         FirstJobId              = 1
         JobRequeue              = 1
         KillWait                = 30 sec
+        Licenses                = matlab:10
         MaxArraySize            = 1001
         MaxJobCount             = 10000
         MinJobAge               = 300 sec

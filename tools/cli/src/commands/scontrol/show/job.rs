@@ -6,7 +6,7 @@ use daybook_schemas::Seconds;
 use daybook_schemas::api::{JobSelector, JobView};
 use daybook_schemas::events::ClusterConfigured;
 use daybook_schemas::grammar::duration::{format_elapsed, format_time_limit};
-use daybook_schemas::grammar::{array, hostlist, job_id};
+use daybook_schemas::grammar::{array, hostlist, job_id, license};
 use daybook_schemas::job::{ArrayRequest, GpuScope, JobState, MemoryRequest, ResourceRequest, TimeLimit};
 use daybook_schemas::node::ClusterParameters;
 use daybook_schemas::run::RunNode;
@@ -285,9 +285,10 @@ fn request(record: &mut Record, job: &JobView, defaults: &Defaults) {
     record.line(format!("MinCPUsNode={cpus} {memory} MinTmpDiskNode=0"));
     record.line(format!("Features={} DelayBoot=00:00:00", or_null(&request.features.join("&"))));
     record.line(format!(
-        "OverSubscribe={} Contiguous={} Licenses=(null) Network=(null)",
+        "OverSubscribe={} Contiguous={} Licenses={} Network=(null)",
         if request.exclusive { "NO" } else { "OK" },
-        u8::from(request.contiguous)
+        u8::from(request.contiguous),
+        or_null(&license::format(&request.licenses))
     ));
 }
 

@@ -218,7 +218,7 @@ fn the_request_shows_as_it_was_made() {
         "command": "t/run.sh", "arguments": ["a", "b"], "comment": null,
         "request": { "nodes_min": 2, "nodes_max": 2, "tasks_per_node": 2, "memory": { "per_node": 1024 },
             "features": ["a100", "intel"], "exclusive": true, "contiguous": true,
-            "switches": { "count": 2, "wait": 90 }, "nodes_required": ["node01", "node02"],
+            "switches": { "count": 2, "wait": 90 }, "licenses": [{ "name": "matlab", "count": 2 }], "nodes_required": ["node01", "node02"],
             "gpus": [{ "scope": "job", "gpu_type": "a100", "count": 2 }, { "scope": "task", "count": 1 }] },
     } }));
     expect![[r#"
@@ -228,7 +228,7 @@ fn the_request_shows_as_it_was_made() {
            Socks/Node=* NtasksPerN:B:S:C=2:0:*:* CoreSpec=*
            MinCPUsNode=4 MinMemoryNode=1G MinTmpDiskNode=0
            Features=a100&intel DelayBoot=00:00:00
-           OverSubscribe=NO Contiguous=1 Licenses=(null) Network=(null)
+           OverSubscribe=NO Contiguous=1 Licenses=matlab:2 Network=(null)
            Command=t/run.sh a b
            Switches=2@00:01:30
            TresPerJob=gres:gpu:a100:2

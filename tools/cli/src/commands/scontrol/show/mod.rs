@@ -3,6 +3,7 @@
 mod config;
 mod hosts;
 mod job;
+mod license;
 mod lines;
 mod node;
 mod partition;
@@ -85,7 +86,7 @@ pub fn run(flags: Flags, arguments: &[String]) -> u8 {
         Entity::HostListSorted => hosts::list(id, true),
         Entity::HostNames => hosts::names(id),
         Entity::Jobs => job::show(flags, id),
-        Entity::Licenses => print_line("No licenses configured in Slurm."),
+        Entity::Licenses => license::show(flags, id),
         Entity::Nodes => node::show(flags, id),
         Entity::Partitions => partition::show(flags, id),
         Entity::Reservations => print_line("No reservations in the system"),
