@@ -4,6 +4,7 @@
 mod connection;
 mod harness;
 mod program;
+mod sacctmgr;
 mod sbatch;
 mod scancel;
 mod scontrol;

@@ -116,8 +116,8 @@ fn mistakes_are_answered_without_the_daemon() {
             "stderr:\nscontrol: error: updating a partition is not supported by daybook yet\nexit: 1",
         ),
         (
-            "scontrol update jobid=312 qos=high",
-            "stderr:\nscontrol: error: updating a job's qos is not supported by daybook yet\nexit: 1",
+            "scontrol update jobid=312 priority=5",
+            "stderr:\nscontrol: error: updating a job's priority is not supported by daybook yet\nexit: 1",
         ),
         (
             "scontrol update nodename=n1 weight=7",

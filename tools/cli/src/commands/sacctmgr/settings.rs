@@ -95,42 +95,41 @@ const OF_QOS: &[(&str, usize, Limit)] = &[
     ("MinTRESPerJob", 7, Tres(MinTresPerJob)),
 ];
 
-fn limit(own: &[(&str, usize, Limit)], word: &Word, value: &str, changes: &mut LimitChanges) -> Known {
-    let exact = |table: &[(&str, usize, Limit)]| {
-        table.iter().find(|(name, _, _)| name.eq_ignore_ascii_case(&word.key)).map(|&(_, _, limit)| limit)
-    };
-    let found = exact(own).or_else(|| words::find(COMMON, &word.key)).or_else(|| words::find(own, &word.key));
-    let Some(limit) = found else { return Ok(false) };
+type Limits = [(&'static str, usize, Limit)];
+
+/// The limit of a name or its beginning, with its name.
+fn limit_by_name(own: &Limits, key: &str) -> Option<(&'static str, Limit)> {
+    let exact = |table: &Limits| table.iter().find(|(name, _, _)| name.eq_ignore_ascii_case(key)).copied();
+    let begun = |table: &Limits| table.iter().find(|(name, least, _)| words::is(key, name, *least)).copied();
+    let found = exact(own).or_else(|| exact(COMMON)).or_else(|| begun(COMMON)).or_else(|| begun(own));
+    found.map(|(name, _, limit)| (name, limit))
+}
+
+fn limit(own: &Limits, word: &Word, value: &str, changes: &mut LimitChanges) -> Known {
+    let Some((name, limit)) = limit_by_name(own, &word.key) else { return Ok(false) };
     match limit {
-        Tres(name) => {
+        Tres(limit) => {
             let change = tres::parse(value).map_err(Fault::Error)?;
-            changes.tres.insert(name, change);
+            changes.tres.insert(limit, change);
         }
-        OneTres(name, resource) => {
-            let change =
-                tres::amount_of(resource, value).map_err(|_| invalid(&word.key_as_typed(), value))?;
-            let before = changes.tres.remove(&name);
-            let mut amounts = match before {
+        OneTres(limit, resource) => {
+            let change = tres::amount_of(resource, value).map_err(|_| invalid(name, value))?;
+            let mut amounts = match changes.tres.remove(&limit) {
                 Some(TresChange::Amounts(amounts)) => amounts,
                 _ => Default::default(),
             };
             amounts.insert(resource.to_string(), change);
-            changes.tres.insert(name, TresChange::Amounts(amounts));
+            changes.tres.insert(limit, TresChange::Amounts(amounts));
         }
-        Count(name) => {
-            changes.counts.insert(name, number(&word.key_as_typed(), value)?);
+        Count(limit) => {
+            changes.counts.insert(limit, number(name, value)?);
         }
-        Wall(name) => {
-            changes.walls.insert(name, wall(word, value)?);
+        Wall(limit) => {
+            let name = if limit == MaxWallPerJob { "MaxWall" } else { name };
+            changes.walls.insert(limit, wall(name, word, value)?);
         }
     }
     Ok(true)
-}
-
-impl Word {
-    fn key_as_typed(&self) -> String {
-        self.text.split(['=', '+', '-']).next().unwrap_or_default().to_string()
-    }
 }
 
 fn invalid(name: &str, value: &str) -> Fault {
@@ -148,11 +147,11 @@ fn number(name: &str, value: &str) -> Result<Change<u32>, Fault> {
 }
 
 /// A length of time in whole minutes, rounded up as Slurm keeps them.
-fn wall(word: &Word, value: &str) -> Result<Change<Seconds>, Fault> {
+fn wall(name: &str, word: &Word, value: &str) -> Result<Change<Seconds>, Fault> {
     match duration::parse(value) {
         Ok(None) => Ok(Change::Clear),
         Ok(Some(Seconds(seconds))) => Ok(Change::Set(Seconds(seconds.div_ceil(60) * 60))),
-        Err(_) => Err(Fault::Line(format!(" Bad {} time format: {}", word.key_as_typed(), word.text))),
+        Err(_) => Err(Fault::Line(format!(" Bad {name} time format: {}", word.text))),
     }
 }
 
@@ -237,7 +236,7 @@ pub fn of_qos(word: &Word, into: &mut QosSettings) -> Known {
     } else if words::is(key, "Flags", 2) {
         into.flags = Some(flags(word, value)?);
     } else if words::is(key, "GraceTime", 3) {
-        into.grace_time = Some(seconds(word, value)?);
+        into.grace_time = Some(seconds("GraceTime", value)?);
     } else if words::is(key, "PreemptMode", 8) {
         let lower = value.to_ascii_lowercase();
         let lower = if lower == "-1" { "cluster".to_string() } else { lower };
@@ -245,7 +244,7 @@ pub fn of_qos(word: &Word, into: &mut QosSettings) -> Known {
         let mode = mode.ok_or_else(|| Fault::Line(format!(" Bad preempt mode: {}", word.text)))?;
         into.preempt_mode = Some(mode.map_or(Change::Clear, Change::Set));
     } else if words::is(key, "PreemptExemptTime", 8) {
-        into.preempt_exempt_time = Some(seconds(word, value)?);
+        into.preempt_exempt_time = Some(seconds("PreemptExemptTime", value)?);
     } else if words::is(key, "Preempt", 4) {
         into.preempt = Some(list_change(word, value));
     } else if words::is(key, "Priority", 3) {
@@ -263,7 +262,7 @@ pub fn of_qos(word: &Word, into: &mut QosSettings) -> Known {
 }
 
 /// A number of seconds, or a length of time with colons.
-fn seconds(word: &Word, value: &str) -> Result<Change<Seconds>, Fault> {
+fn seconds(name: &str, value: &str) -> Result<Change<Seconds>, Fault> {
     if value == "-1" {
         return Ok(Change::Clear);
     }
@@ -271,7 +270,7 @@ fn seconds(word: &Word, value: &str) -> Result<Change<Seconds>, Fault> {
         true => duration::parse(value).ok().flatten(),
         false => duration::parse_seconds(value).ok(),
     };
-    read.map(Change::Set).ok_or_else(|| invalid(&word.key_as_typed(), value))
+    read.map(Change::Set).ok_or_else(|| invalid(name, value))
 }
 
 fn flags(word: &Word, value: &str) -> Result<ListChange<QosFlag>, Fault> {
@@ -311,9 +310,9 @@ mod tests {
     fn what_is_no_value_is_refused_and_named() {
         for (word, fault) in [
             ("fairshare=x", Fault::Error("Invalid value for FairShare (x)".into())),
-            ("maxjobs=-5", Fault::Error("Invalid value for maxjobs (-5)".into())),
-            ("maxjobs=99999999999", Fault::Error("Invalid value for maxjobs (99999999999)".into())),
-            ("MaxWall=abc", Fault::Line(" Bad MaxWall time format: MaxWall=abc".into())),
+            ("maxjobs=-5", Fault::Error("Invalid value for MaxJobs (-5)".into())),
+            ("maxjobs=99999999999", Fault::Error("Invalid value for MaxJobs (99999999999)".into())),
+            ("maxwalldur=abc", Fault::Line(" Bad MaxWall time format: maxwalldur=abc".into())),
         ] {
             assert_eq!(association(word), Err(fault), "{word}");
         }

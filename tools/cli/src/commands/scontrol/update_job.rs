@@ -350,6 +350,7 @@ const SIMPLE_KEYS: &[&str] = &[
     "comment",
     "partition",
     "account",
+    "qos",
     "timelimit",
     "starttime",
     "eligibletime",

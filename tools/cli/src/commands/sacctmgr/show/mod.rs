@@ -53,6 +53,7 @@ struct Asked {
     coordinators: bool,
     tree: bool,
     own_only: bool,
+    without_parents: bool,
 }
 
 /// What can be shown.
@@ -146,7 +147,7 @@ fn read(entity: Entity, arguments: &[String]) -> Result<Asked, u8> {
                 key if words::is(key, "WithAssoc", 5) => asked.associations = true,
                 key if words::is(key, "WithCoordinators", 5) => asked.coordinators = true,
                 key if words::is(key, "WOPLimits", 4) => asked.own_only = true,
-                key if words::is(key, "WOPInfo", 4) => {}
+                key if words::is(key, "WOPInfo", 4) => asked.without_parents = true,
                 key if words::is(key, "Tree", 4) => asked.tree = true,
                 key if words::is(key, "WithDeleted", 5) => {
                     say::error("sacctmgr", "withdeleted is not supported by daybook yet");
@@ -332,7 +333,13 @@ fn render(
     if asked.tree && entity == Entity::Association {
         columns::widen_accounts(&mut columns);
     }
-    let cells = Cells { tree: Some(tree), indented: asked.tree, own_only: asked.own_only, host };
+    let cells = Cells {
+        tree: Some(tree),
+        indented: asked.tree,
+        own_only: asked.own_only,
+        without_parents: asked.without_parents,
+        host,
+    };
     let rows = rows(entity, tree, asked);
     Ok(columns::render(&columns, form, &rows, |row, field| cells.write(row, field)))
 }

@@ -40,3 +40,21 @@ fn render(form: Form, tree: &Tree, is_known: impl Fn(&AccountUser) -> bool) -> S
     let columns = columns::parse(FORMAT).unwrap_or_default();
     columns::render(&columns, form, &rows, |row, field| cells.write(row, field))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_accounts_and_unknown_users_are_problems() {
+        let accounts = include_str!("../../../../tests/cli/sacctmgr/accounts.json");
+        let tree = Tree::new(serde_json::from_str(accounts).unwrap());
+        let shown = render(Form::default(), &tree, |user| user.name != "nosuchunix");
+        let lines: Vec<&str> = shown.lines().skip(2).collect();
+        let expected = [
+            "        tx      astro                                Account has no users ",
+            "                      nosuchunix                 User does not have a uid ",
+        ];
+        assert_eq!(lines, expected);
+    }
+}

@@ -34,6 +34,8 @@ pub struct Cells<'a> {
     pub indented: bool,
     /// `WOPLimits`: only what associations say themselves.
     pub own_only: bool,
+    /// `WOPInfo`: nothing of the accounts above.
+    pub without_parents: bool,
     /// The machine of the daemon.
     pub host: &'a str,
 }
@@ -127,6 +129,7 @@ impl Cells<'_> {
             Field::Id => own.id.to_string(),
             Field::Left => walked.left.to_string(),
             Field::Right => walked.right.to_string(),
+            Field::ParentId | Field::ParentName if self.without_parents => String::new(),
             Field::ParentId => or_empty(tree.above(own).map(|above| above.id)),
             Field::ParentName => own.parent.clone().unwrap_or_default(),
             Field::Share => match own.shares {
