@@ -40,6 +40,7 @@ fn full_configuration() -> ClusterConfigured {
         parameters: ClusterParameters {
             default_memory: Some(MemoryRequest::PerCpu(Mebibytes(500))),
             switch_wait_max: Seconds(60),
+            accounting_enforced: vec![AccountingEnforcement::Associations, AccountingEnforcement::Qos],
             ..plain_parameters()
         },
         administrators: vec![64030],
@@ -70,7 +71,7 @@ fn plain_parameters() -> ClusterParameters {
         switch_wait_max: Seconds(300),
         strict_order: true,
         backfill_by_expected_time: true,
-        accounting_enforced: vec![AccountingEnforcement::Associations, AccountingEnforcement::Qos],
+        accounting_enforced: Vec::new(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `sacctmgr` against the accounts of a recorded cluster (`sacctmgr/accounts.json`).
 //!
-//! `sacctmgr/tables.txt` and `sacctmgr/mistakes.txt` have commands with what they print, in the form of Slurm's
-//! recordings; `UPDATE_EXPECT=1` writes them anew.
+//! `sacctmgr/tables.txt` and `sacctmgr/mistakes.txt` have commands with what they print, in the form of
+//! Slurm's recordings; `UPDATE_EXPECT=1` writes them anew.
 
 use std::path::PathBuf;
 

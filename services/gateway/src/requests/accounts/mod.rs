@@ -10,6 +10,8 @@ mod names;
 mod qos;
 mod removal;
 mod settings;
+#[cfg(test)]
+mod tests;
 mod users;
 
 use daybook_model::{Accounts, Cluster};

@@ -7,7 +7,8 @@ use daybook_schemas::accounts::{Association, TresAmounts};
 use daybook_schemas::api::AccountsView;
 use daybook_schemas::limits::{CountLimitName, TresLimitName, WallLimitName};
 
-/// Where an association stands in a walk through the tree that numbers every way in and out from 1 (`LFT`, `RGT`).
+/// Where an association stands in a walk through the tree that numbers every way in and out from 1
+/// (`LFT`, `RGT`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Walked {
     pub left: usize,
@@ -104,8 +105,8 @@ impl Tree {
         all
     }
 
-    /// Associations as a hierarchy: below each account its users by name, then its subaccounts by name. What has nothing
-    /// above it among them stands at the top.
+    /// Associations as a hierarchy: below each account its users by name, then its subaccounts by name. What has
+    /// nothing above it among them stands at the top.
     pub fn as_hierarchy<'a>(
         &'a self,
         all: impl IntoIterator<Item = &'a Association>,
