@@ -265,6 +265,9 @@ pub struct JobSpec {
     /// The array's tasks; absent: a plain job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<ArrayRequest>,
+    /// `--reservation`: only in one of these reservations, joined by commas; absent: outside of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<String>,
     /// The batch script.
     pub script: BlobHash,
     /// Its length in bytes.
@@ -541,6 +544,10 @@ pub enum Reason {
     TimeLimit,
     /// The launch failed so that a retry would fail too; the job was held.
     LaunchFailedRequeuedHeld,
+    /// The reservation that it asks for has not begun, or not for it.
+    Reservation,
+    /// The reservation that it asked for is over: it is held.
+    ReservationDeleted,
 }
 
 impl Reason {
@@ -569,6 +576,8 @@ impl Reason {
             Reason::JobLaunchFailure => "JobLaunchFailure",
             Reason::TimeLimit => "TimeLimit",
             Reason::LaunchFailedRequeuedHeld => "launch_failed_requeued_held",
+            Reason::Reservation => "Reservation",
+            Reason::ReservationDeleted => "ReservationDeleted",
         }
     }
 }

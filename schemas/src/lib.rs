@@ -3,7 +3,7 @@
 //! - [`units`]: the small types that everything is measured and named in.
 //! - [`envelope`]: the event envelope, commits, drafts, actors.
 //! - [`events`]: one file per event type; [`events::Body`] is their closed list.
-//! - [`job`], [`node`], [`license`], [`run`]: the vocabulary that events and answers share.
+//! - [`job`], [`node`], [`license`], [`run`], [`reservation`]: the vocabulary that events and answers share.
 //! - [`accounts`]: accounts, users, associations and qualities of service; [`limits`]: their limits by name.
 //! - [`api`]: request and answer types of the HTTP interface.
 //! - [`orders`]: what dispatch tells an agent.
@@ -28,6 +28,7 @@ pub mod license;
 pub mod limits;
 pub mod node;
 pub mod orders;
+pub mod reservation;
 pub mod run;
 pub mod topology;
 pub mod units;

@@ -6,6 +6,7 @@ mod crash;
 mod licenses;
 mod lifecycle;
 mod refusals;
+mod reservations;
 mod restart;
 mod storage;
 mod why;

@@ -93,8 +93,8 @@ fn options_that_are_unknown_malformed_or_not_there_yet_are_refused_by_name() {
     );
     assert_eq!(refused(&cluster, &["-t", "abc", "--wrap=true"]).code, 255);
     assert_eq!(refused(&cluster, &["-n", "0", "--wrap=true"]).code, 1);
-    let answer = refused(&cluster, &["--reservation=x", "--wrap=true"]);
-    assert!(answer.err.contains("--reservation") && answer.err.contains("not supported"), "{answer:?}");
+    let answer = refused(&cluster, &["--container=x", "--wrap=true"]);
+    assert!(answer.err.contains("--container") && answer.err.contains("not supported"), "{answer:?}");
 }
 
 #[test]

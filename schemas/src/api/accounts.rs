@@ -246,7 +246,7 @@ pub enum Change<T> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ListChange<T> {
-    /// These and no others; an empty list is as if it had never been set.
+    /// These and no others; of accounts an empty list is as if it had never been set.
     Set(Vec<T>),
     /// These too.
     Add(Vec<T>),

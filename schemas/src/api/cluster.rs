@@ -76,6 +76,12 @@ pub struct NodeView {
     pub gpus_allocated: Vec<GpuDevice>,
     /// The runs that hold something here.
     pub runs: Vec<RunId>,
+    /// The reservation that is in force there; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<String>,
+    /// Whether that is for maintenance.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub maintenance: bool,
     /// The partitions that it is in.
     pub partitions: Vec<String>,
     /// When its agent registered; absent: not yet.

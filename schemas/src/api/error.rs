@@ -37,6 +37,8 @@ pub enum ErrorCode {
     InvalidLicense,
     /// 400
     InvalidNodeState,
+    /// No such reservation, or one that cannot be. 400
+    InvalidReservation,
     /// No node could ever give what is asked. 400
     UnavailableConfiguration,
     /// 400
@@ -80,6 +82,7 @@ impl ErrorCode {
             | InvalidNodeName
             | InvalidLicense
             | InvalidNodeState
+            | InvalidReservation
             | UnavailableConfiguration
             | NodeCountInvalid => 400,
             PermissionDenied => 403,

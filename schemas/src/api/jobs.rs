@@ -55,6 +55,9 @@ pub struct JobSubmission {
     /// The array's tasks; absent: a plain job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<ArrayRequest>,
+    /// Only in one of these reservations, joined by commas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<String>,
     /// The batch script's bytes.
     pub script: Text,
     /// The script's absolute path; absent for `--wrap` and standard input.
@@ -138,6 +141,9 @@ pub struct JobFilter {
     /// Only jobs with these names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
+    /// Only jobs of these reservations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reservations: Vec<String>,
     /// Nodes that the job runs on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
@@ -261,6 +267,9 @@ pub struct JobView {
     pub node_count: u32,
     /// CPUs of `tres`.
     pub cpu_count: u32,
+    /// The reservations that it asks for, or the one that it runs in; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<String>,
     /// Resolved account and QOS.
     pub account: String,
     /// The QOS, resolved.
@@ -347,6 +356,8 @@ pub enum JobColumn {
     Switches,
     /// `ansys:1,matlab:2`, or null.
     Licenses,
+    /// The reservations that it asks for, or the one that it runs in; null: none.
+    Reservation,
 }
 
 /// `POST /v1/jobs/query`: a table with just the columns asked for (what squeue needs, fast for large queues).

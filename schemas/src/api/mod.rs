@@ -11,6 +11,7 @@ mod events;
 mod jobs;
 mod operations;
 mod peer;
+mod reservations;
 mod statistics;
 mod text;
 mod why;
@@ -33,6 +34,10 @@ pub use jobs::{
 };
 pub use operations::{OPERATIONS, Operation, openapi};
 pub use peer::Peer;
+pub use reservations::{
+    FlagChange, NamedNodes, ReservationAnswer, ReservationDeletion, ReservationFlag, ReservationRequest,
+    ReservationView, ReservationWish,
+};
 pub use statistics::{BoundCount, CycleFigures, JobCounts, RecordedCycle, Statistics};
 pub use text::Text;
 pub use why::{

@@ -54,6 +54,9 @@ pub const OPERATIONS: &[Operation] = &[
     operation!("post" "/v1/jobs/update" by "gateway": "Change a job."; JobUpdateRequest => Changed),
     operation!("post" "/v1/nodes/update" by "gateway": "Drain, resume or set down nodes."; NodeUpdateRequest => Changed),
     operation!("post" "/v1/accounts/change" by "gateway": "Add, change or remove accounts, users, associations and QOS."; AccountsChangeRequest => AccountsChanged),
+    operation!("post" "/v1/reservations/create" by "gateway": "Reserve nodes."; ReservationRequest => ReservationAnswer),
+    operation!("post" "/v1/reservations/update" by "gateway": "Change a reservation."; ReservationRequest => ReservationAnswer),
+    operation!("post" "/v1/reservations/delete" by "gateway": "Delete a reservation."; ReservationDeletion => ReservationAnswer),
     operation!("get" "/v1/events" by "gateway": "The log, one event a line."; => EventRecord; "application/x-ndjson"; [
         ("stream", "state (the default) or detail"), ("from", "first position"), ("job", "only this job"),
         ("follow", "true: stay and send what comes"), ("limit", "at most so many")
@@ -72,6 +75,7 @@ pub const OPERATIONS: &[Operation] = &[
     operation!("get" "/v1/partitions" by "queue": "Every partition."; => Vec<PartitionView>),
     operation!("get" "/v1/accounts" by "queue": "Accounts, users, associations and QOS, whole."; => AccountsView),
     operation!("get" "/v1/licenses" by "queue": "Every licence, with how many are in use."; => Vec<LicenseView>),
+    operation!("get" "/v1/reservations" by "queue": "Every reservation that is not over."; => Vec<ReservationView>),
     operation!("get" "/v1/cluster" by "queue": "The configuration in force."; => crate::events::ClusterConfigured),
     operation!("post" "/v1/accounting/query" by "ledger": "What sacct shows."; AccountingQuery => AccountingAnswer),
     operation!("post" "/v1/ledger/capacity" by "ledger": "The physical book: seconds by class for each GPU and node."; CapacityQuery => CapacityAnswer),

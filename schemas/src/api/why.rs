@@ -128,6 +128,26 @@ pub enum Block {
         /// `%N`.
         most: u32,
     },
+    /// The reservation that it asks for has not begun, or is not for it.
+    ReservationWanted {
+        /// Its name.
+        name: String,
+        /// When it begins; absent: it is over, or there is none.
+        start: Option<UtcMicros>,
+        /// Whether the job may use it.
+        permitted: bool,
+    },
+    /// The nodes that it would start on are kept by a reservation that it does not use.
+    KeptByReservation {
+        /// Its name.
+        name: String,
+        /// From when.
+        start: UtcMicros,
+        /// Up to when.
+        end: UtcMicros,
+        /// Whether it is for maintenance.
+        maintenance: bool,
+    },
     /// It would fit if these nodes were up and whole.
     NodesNotUp {
         /// The first of them.

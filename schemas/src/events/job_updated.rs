@@ -42,6 +42,9 @@ pub struct JobUpdated {
     /// New request, of a waiting job only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<ResourceRequest>,
+    /// Other reservations, joined by commas, of a waiting job only; empty: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<String>,
     /// `ArrayTaskThrottle`; 0: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array_running_max: Option<u32>,

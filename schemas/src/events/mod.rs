@@ -25,6 +25,9 @@ mod node_updated;
 mod planner_cycle;
 mod qos_defined;
 mod qos_removed;
+mod reservation_created;
+mod reservation_deleted;
+mod reservation_updated;
 mod run_allocated;
 mod run_ended;
 mod run_lost;
@@ -60,6 +63,9 @@ pub use planner_cycle::{
 };
 pub use qos_defined::QosDefined;
 pub use qos_removed::QosRemoved;
+pub use reservation_created::ReservationCreated;
+pub use reservation_deleted::ReservationDeleted;
+pub use reservation_updated::ReservationUpdated;
 pub use run_allocated::{ArrayTaskId, RunAllocated};
 pub use run_ended::RunEnded;
 pub use run_lost::RunLost;
@@ -198,6 +204,13 @@ event_types! {
         "Jobs of this QOS follow these rules and limits from now on; what has been used stays counted.";
     QosRemoved = "qos.removed.v1" by "gateway",
         "The QOS is unknown. Jobs that have it wait.";
+    ReservationCreated = "reservation.created.v1" by "gateway",
+        "The nodes are kept from its start to its end for jobs that name it and may use it. What runs there goes on.";
+    ReservationDeleted = "reservation.deleted.v1" by "gateway",
+        "The nodes are free for all. Waiting jobs that name no other reservation that there is are held, with the reason \
+         `ReservationDeleted`.";
+    ReservationUpdated = "reservation.updated.v1" by "gateway",
+        "The reservation is the one named here. Runs in it end at its end, unless it is flexible.";
     RunAllocated = "run.allocated.v1" by "planner",
         "The job is `RUNNING` and its CPUs, memory and GPUs are taken. A task of an array becomes a job of its own. The \
          ledger's intervals of the run begin.";

@@ -21,6 +21,9 @@ pub struct RunAllocated {
     pub nodes: Vec<RunNode>,
     /// How long it may run.
     pub time_limit: TimeLimit,
+    /// The reservation that it runs in, and ends with; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<String>,
     /// The price book's version; absent: none is published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_version: Option<String>,

@@ -57,7 +57,7 @@ fn order(cluster: &Cluster, run: &Run) -> Option<RunOrder> {
         partition: run.partition.to_string(),
         account: job.account.to_string(),
         qos: job.qos.to_string(),
-        time_limit: run.time_limit,
+        time_limit: run.time_allowed(),
         kill_wait: configured.map_or(Seconds(30), |configured| configured.parameters.kill_wait),
         wish: run.wish,
         signals: run.signals.clone(),

@@ -136,11 +136,8 @@ impl Worker {
                 return answer_all(batch, plans, cluster.position());
             }
             if events.len() > Draft::EVENTS_MAX && batch.len() > 1 {
-                // Too much for one commit together: one after another.
-                for waiting in batch {
-                    Box::pin(self.handle(vec![waiting])).await;
-                }
-                return;
+                // Too much for one commit together.
+                return self.handle_one_by_one(batch).await;
             }
             let blobs = batch.iter().flat_map(|waiting| waiting.blobs.iter().cloned()).collect();
             let draft = Draft { subject: Subject::Jobs, expect: Some(cluster.jobs_seq()), events };
@@ -166,6 +163,13 @@ impl Worker {
             }
         }
         refuse_all(batch, refusal(in_doubt, "too many writers at once"));
+    }
+
+    /// One commit for each, each decided on the state that the one before has left.
+    async fn handle_one_by_one(&mut self, batch: Vec<Waiting>) {
+        for waiting in batch {
+            Box::pin(self.handle(vec![waiting])).await;
+        }
     }
 
     /// Answers those whose request id is in the log already, from what the log has; gives back the others.
@@ -204,8 +208,14 @@ impl Worker {
             Body::JobSubmitted(data) => Some(data.job),
             _ => None,
         });
+        let reservation = event.and_then(|event| match &event.body {
+            Body::ReservationCreated(data) => Some(data.reservation.name.clone()),
+            Body::ReservationUpdated(data) => Some(data.reservation.name.clone()),
+            Body::ReservationDeleted(data) => Some(data.name.clone()),
+            _ => None,
+        });
         let targets = waiting.request.named_targets();
-        Ok(Outcome { decided: Decided { job, targets, ..Decided::default() }, seq })
+        Ok(Outcome { decided: Decided { job, targets, reservation, ..Decided::default() }, seq })
     }
 
     /// Decides each request against one snapshot; refusals are answered at once.
@@ -214,7 +224,7 @@ impl Worker {
         let (mut accepted, mut plans) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
         for waiting in batch {
             let authority = self.authority.asked_by(&waiting.actor.name);
-            match waiting.request.decide(cluster, &authority, waiting.peer, next_id) {
+            match waiting.request.decide(cluster, &authority, waiting.peer, next_id, self.clock.now()) {
                 Ok((decided, bodies)) => {
                     next_id = JobId(bodies.iter().fold(next_id.0, |next, body| match body {
                         Body::JobSubmitted(data) => data.job.0.saturating_add(data.ids),

@@ -13,7 +13,8 @@ use daybook_log::follow::Live;
 use daybook_model::Cluster;
 use daybook_schemas::api::{
     AccountsChangeRequest, AccountsChanged, ApiError, BODY_BYTES_MAX, CancelRequest, Changed, ErrorCode,
-    JobAction, JobSubmission, JobUpdateRequest, NodeUpdateRequest, Ping, SubmitAnswer, openapi,
+    JobAction, JobSubmission, JobUpdateRequest, NodeUpdateRequest, Ping, ReservationAnswer,
+    ReservationDeletion, ReservationRequest, SubmitAnswer, openapi,
 };
 use daybook_schemas::{BlobHash, Stream};
 
@@ -21,7 +22,8 @@ use crate::asker::Asker;
 use crate::authority::{Authority, denied};
 use crate::intake::{Intake, Outcome};
 use crate::requests::{
-    self, AccountsRequest, Action, ActionKind, Cancel, NodeUpdate, Request, Submission, Update,
+    self, AccountsRequest, Action, ActionKind, Cancel, NodeUpdate, Request, ReservationChange, Submission,
+    Update,
 };
 
 /// What the routes work with.
@@ -67,6 +69,9 @@ pub fn router(gateway: Gateway) -> Router {
         .route("/v1/jobs/update", post(update))
         .route("/v1/nodes/update", post(update_nodes))
         .route("/v1/accounts/change", post(change_accounts))
+        .route("/v1/reservations/create", post(create_reservation))
+        .route("/v1/reservations/update", post(update_reservation))
+        .route("/v1/reservations/delete", post(delete_reservation))
         .route("/v1/events", get(crate::events_route::events))
         .route("/openapi.json", get(|| async { Json(openapi(env!("CARGO_PKG_VERSION"))) }))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
@@ -209,4 +214,43 @@ async fn update_nodes(
     Json(asked): Json<NodeUpdateRequest>,
 ) -> Answer<Changed> {
     changed(&gateway, asker, asked.request_id.clone(), Request::NodeUpdate(NodeUpdate(asked))).await
+}
+
+async fn reserve(
+    gateway: &Gateway,
+    asker: Asker,
+    request_id: String,
+    change: ReservationChange,
+) -> Answer<ReservationAnswer> {
+    let request = Request::Reservation(Box::new(change));
+    let outcome = gateway.ask(asker, request_id, request, Vec::new()).await?;
+    let name = outcome.decided.reservation.ok_or_else(|| {
+        ApiError::new(ErrorCode::InvalidRequest, "Invalid request id")
+            .detail("it was used for another kind of request")
+    })?;
+    Ok(Json(ReservationAnswer { name }))
+}
+
+async fn create_reservation(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    Json(asked): Json<ReservationRequest>,
+) -> Answer<ReservationAnswer> {
+    reserve(&gateway, asker, asked.request_id.clone(), ReservationChange::Create(asked)).await
+}
+
+async fn update_reservation(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    Json(asked): Json<ReservationRequest>,
+) -> Answer<ReservationAnswer> {
+    reserve(&gateway, asker, asked.request_id.clone(), ReservationChange::Update(asked)).await
+}
+
+async fn delete_reservation(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    Json(asked): Json<ReservationDeletion>,
+) -> Answer<ReservationAnswer> {
+    reserve(&gateway, asker, asked.request_id.clone(), ReservationChange::Delete(asked)).await
 }

@@ -28,7 +28,7 @@ pub struct PendingKey {
 
 /// The whole state at one position of the state stream.
 ///
-/// `jobs`, `runs`, `nodes` and `arrays` are the state; the other maps are indexes over them that the reducer keeps
+/// `jobs`, `runs`, `nodes`, `arrays` and `reservations` are the state; the other maps are indexes over them that the reducer keeps
 /// (and [`Cluster::sanity_check`] derives again and compares).
 #[derive(Clone, Debug, Default)]
 pub struct Cluster {
@@ -41,6 +41,7 @@ pub struct Cluster {
     pub(crate) jobs: OrdMap<JobId, Arc<Job>>,
     pub(crate) runs: OrdMap<RunId, Arc<Run>>,
     pub(crate) arrays: OrdMap<JobId, Arc<ArrayState>>,
+    pub(crate) reservations: OrdMap<Arc<str>, Arc<crate::reservation::Reservation>>,
     pub(crate) next_job_id: u32,
     /// Last commit of the subject `jobs` and of `plan`.
     pub(crate) jobs_seq: Seq,
@@ -78,6 +79,7 @@ pub struct Cluster {
     pub(crate) blocked: OrdMap<Arc<str>, OrdSet<PendingKey>>,
     /// Which runs hold licences, and how many in all.
     pub(crate) licenses: crate::license::LicensesHeld,
+    pub(crate) reservation_jobs: crate::reservation::ReservationJobs,
     /// One copy of each request that a record has, with the number of its records.
     pub(crate) requests: OrdMap<Arc<ResourceRequest>, u32>,
 }

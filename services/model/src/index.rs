@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use daybook_schemas::job::{DependencyKind, JobState, Reason};
+use daybook_schemas::reservation::named;
 use daybook_schemas::{JobId, UtcMicros};
 use imbl::{OrdMap, OrdSet};
 
@@ -86,6 +87,7 @@ impl Cluster {
                 Entry::Blocked(partition, key) => insert_into(&mut self.blocked, partition, key),
                 Entry::Dependent(other) => insert_into(&mut self.dependents, other, job.id),
                 Entry::Active(key) => insert_into(&mut self.active_names, key, job.id),
+                Entry::Reserved(name) => insert_into(&mut self.reservation_jobs, name, job.id),
                 Entry::Singleton(key) => insert_into(&mut self.singletons, key, job.id),
             }
         }
@@ -106,6 +108,7 @@ impl Cluster {
                 Entry::Blocked(partition, key) => remove_from(&mut self.blocked, partition, key),
                 Entry::Dependent(other) => remove_from(&mut self.dependents, other, job.id),
                 Entry::Active(key) => remove_from(&mut self.active_names, key, job.id),
+                Entry::Reserved(name) => remove_from(&mut self.reservation_jobs, name, job.id),
                 Entry::Singleton(key) => remove_from(&mut self.singletons, key, job.id),
             }
         }
@@ -123,7 +126,12 @@ impl Cluster {
         }
         entries.push(Entry::Active(name()));
         if job.state != JobState::Pending {
+            let run = job.run.and_then(|run| self.runs.get(&run));
+            entries.extend(run.and_then(|run| run.reservation.clone()).map(Entry::Reserved));
             return entries;
+        }
+        if let Some(names) = &job.reservation {
+            entries.extend(named(names).map(|name| Entry::Reserved(Arc::from(name))));
         }
         if self.is_startable(job) {
             match job.begin.filter(|begin| *begin > self.time) {
@@ -216,6 +224,7 @@ enum Entry {
     Blocked(Arc<str>, crate::cluster::PendingKey),
     Dependent(JobId),
     Active((u32, Arc<str>)),
+    Reserved(Arc<str>),
     Singleton((u32, Arc<str>)),
 }
 

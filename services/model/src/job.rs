@@ -40,6 +40,9 @@ pub struct Job {
     pub account: Arc<str>,
     /// The QOS now.
     pub qos: Arc<str>,
+    /// The reservations that it asks for now, joined by commas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<Arc<str>>,
     /// Its name now.
     pub name: Arc<str>,
     /// `--comment` now.
@@ -128,7 +131,11 @@ impl Job {
         }
         match self.hold {
             Some(Hold::Admin) => return Reason::JobHeldAdmin,
-            Some(Hold::User) if self.reason == Reason::LaunchFailedRequeuedHeld => return self.reason,
+            Some(Hold::User)
+                if matches!(self.reason, Reason::LaunchFailedRequeuedHeld | Reason::ReservationDeleted) =>
+            {
+                return self.reason;
+            }
             Some(Hold::User) => return Reason::JobHeldUser,
             None => {}
         }

@@ -24,9 +24,12 @@ pub struct Judgement {
     pub refused: Option<(Reason, Arc<str>)>,
 }
 
-/// Answers by partition and request.
+/// A partition, and what is asked for in it.
+type Question = (Arc<str>, Arc<ResourceRequest>);
+
+/// Answers that are kept.
 #[derive(Debug)]
-pub(crate) struct Kept<T>(Mutex<BTreeMap<(Arc<str>, Arc<ResourceRequest>), T>>);
+pub(crate) struct Kept<T>(Mutex<BTreeMap<Question, T>>);
 
 impl<T> Default for Kept<T> {
     fn default() -> Kept<T> {

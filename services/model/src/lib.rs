@@ -19,6 +19,7 @@ mod lines;
 mod node;
 mod ready;
 mod reducer;
+mod reservation;
 mod run;
 mod run_times;
 mod sanity;
@@ -34,7 +35,8 @@ pub use dependency::{DependencyState, Outcome, condition_notation, dependency_no
 pub use job::{Hold, Job};
 pub use judgement::Judgement;
 pub use node::{Node, NodeReason, Registration, Silence};
-pub use ready::ReadyKind;
+pub use ready::{Claim, ReadyKind};
+pub use reservation::{Reservation, Window};
 pub use run::{Run, RunEnd};
 pub use sanity::Violation;
 pub use snapshot::{REDUCER_VERSION, SnapshotError, read_snapshot, state_hash, write_snapshot};

@@ -1,5 +1,6 @@
 //! Ready jobs by what the planner tells them apart by: a cycle walks the kinds of a queue and not its jobs.
 
+use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -23,8 +24,21 @@ pub struct ReadyKind {
     pub array: Option<JobId>,
     /// What is needed.
     pub request: Arc<ResourceRequest>,
+    /// Of one that asks for reservations: which, and for whom.
+    pub claim: Option<Claim>,
     /// The reason's figures.
     pub reason_detail: Arc<str>,
+}
+
+/// A wish for reservations, with what decides whether they may be used.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Claim {
+    /// Their names, joined by commas.
+    pub names: Arc<str>,
+    /// The user id.
+    pub uid: u32,
+    /// The account.
+    pub account: Arc<str>,
 }
 
 impl ReadyKind {
@@ -40,6 +54,11 @@ impl ReadyKind {
             reason: job.reason,
             array: job.tasks_waiting.is_some().then_some(job.id),
             request: job.request.clone(),
+            claim: job.reservation.clone().map(|names| Claim {
+                names,
+                uid: job.spec.user.uid,
+                account: job.account.clone(),
+            }),
             reason_detail: job.reason_detail.clone(),
         }
     }
@@ -54,10 +73,25 @@ pub(crate) struct ReadyKinds {
     records: OrdSet<Placed>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Placed {
     kind: Arc<ReadyKind>,
     key: Option<PendingKey>,
+}
+
+impl Ord for Placed {
+    /// Equal kinds are mostly one copy, and need no look at what they are.
+    fn cmp(&self, other: &Placed) -> Ordering {
+        let kinds =
+            if Arc::ptr_eq(&self.kind, &other.kind) { Ordering::Equal } else { self.kind.cmp(&other.kind) };
+        kinds.then_with(|| self.key.cmp(&other.key))
+    }
+}
+
+impl PartialOrd for Placed {
+    fn partial_cmp(&self, other: &Placed) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl ReadyKinds {

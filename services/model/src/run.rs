@@ -31,6 +31,12 @@ pub struct Run {
     pub time_limit: TimeLimit,
     /// The partition.
     pub partition: Arc<str>,
+    /// The reservation that it runs in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<Arc<str>>,
+    /// When that ends it, whatever its limit is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_by: Option<UtcMicros>,
     /// The commit that allocated it.
     pub allocated_seq: Seq,
     /// The log's time of that commit: the run's start in Slurm's sense.
@@ -62,13 +68,21 @@ impl Run {
         !self.held_on.is_empty() && self.held_on.is_subset(&self.given_up_on)
     }
 
-    /// When its limit ends it (without Slurm's grace); `None` where there is no limit.
+    /// When its limit ends it (without Slurm's grace), or its reservation; `None` where neither does.
     pub fn limit_end(&self) -> Option<UtcMicros> {
-        match self.time_limit {
+        let limit = match self.time_limit {
             TimeLimit::Seconds(seconds) => {
                 Some(self.allocated.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX)))
             }
             TimeLimit::Unlimited => None,
-        }
+        };
+        limit.into_iter().chain(self.ends_by).min()
+    }
+
+    /// How long it may run from its allocation: its limit, or up to the end of its reservation.
+    pub fn time_allowed(&self) -> TimeLimit {
+        let left = self.ends_by.map(|end| end.seconds().saturating_sub(self.allocated.seconds()).max(0));
+        let left = left.map(|seconds| TimeLimit::Seconds(seconds.unsigned_abs()));
+        left.map_or(self.time_limit, |left| left.min(self.time_limit))
     }
 }

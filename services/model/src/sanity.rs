@@ -26,6 +26,7 @@ impl Cluster {
         self.check_runs(&mut found);
         self.check_jobs(&mut found);
         self.check_arrays(&mut found);
+        self.check_reservations(&mut found);
         self.check_accounts(&mut found);
         self.check_indexes(&mut found);
         found.extend(self.usual_requests.check().map(Violation));
@@ -126,6 +127,22 @@ impl Cluster {
         }
     }
 
+    /// A reservation is known by its name, has a length, sorted nodes, and is noted as used exactly where it is.
+    fn check_reservations(&self, found: &mut Vec<Violation>) {
+        for (name, reservation) in &self.reservations {
+            let definition = &reservation.definition;
+            if definition.name != **name || definition.start >= definition.end {
+                found.push(Violation(format!("reservation {name} has another name or no length")));
+            }
+            if !definition.nodes.is_sorted() {
+                found.push(Violation(format!("the nodes of reservation {name} are not sorted")));
+            }
+            if self.reservation_jobs.contains_key(name) == reservation.unused_since.is_some() {
+                found.push(Violation(format!("reservation {name} does not know whether it is used")));
+            }
+        }
+    }
+
     /// The tree of accounts has no loop, no place twice, and nothing that hangs in the air.
     fn check_accounts(&self, found: &mut Vec<Violation>) {
         if self.accounts.derived() != self.accounts {
@@ -152,6 +169,7 @@ impl Cluster {
             ("active names", fresh.active_names == self.active_names),
             ("singletons", fresh.singletons == self.singletons),
             ("hopeless", fresh.hopeless == self.hopeless),
+            ("reserved", fresh.reservation_jobs == self.reservation_jobs),
             ("blocked", fresh.blocked == self.blocked),
             ("requests of", fresh.requests == self.requests),
             ("licences of", fresh.licenses == self.licenses),

@@ -18,10 +18,10 @@ use crate::cluster::Cluster;
 use crate::run_times::RunTimes;
 use crate::totals::Totals;
 use crate::usual::{Frequency, UsualRequest};
-use crate::{ArrayState, Job, Node, Run};
+use crate::{ArrayState, Job, Node, Reservation, Run};
 
 /// Goes up whenever the reducer makes another state of the same commits, or the snapshot's form changes.
-pub const REDUCER_VERSION: u32 = 6;
+pub const REDUCER_VERSION: u32 = 7;
 
 /// The longest line of a snapshot that is read, in bytes.
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -42,6 +42,7 @@ enum Line {
     Job(Arc<Job>),
     Run(Arc<Run>),
     Array(Arc<ArrayState>),
+    Reservation(Arc<Reservation>),
     RunTimes(KnownRunTimes),
     Usual(KnownRequest),
     Account(Arc<Account>),
@@ -145,6 +146,8 @@ pub fn write_snapshot(cluster: &Cluster, to: impl Write) -> Result<String, Snaps
     cluster.jobs.values().try_for_each(|job| out.line(&Line::Job(job.clone())))?;
     cluster.runs.values().try_for_each(|run| out.line(&Line::Run(run.clone())))?;
     cluster.arrays.values().try_for_each(|array| out.line(&Line::Array(array.clone())))?;
+    let mut reservations = cluster.reservations.values();
+    reservations.try_for_each(|reservation| out.line(&Line::Reservation(reservation.clone())))?;
     write_accounts(&cluster.accounts, &mut out)?;
     cluster.run_times.iter().try_for_each(|((uid, name), times)| {
         out.line(&Line::RunTimes(KnownRunTimes { uid: *uid, name: name.clone(), times: *times }))
@@ -242,6 +245,10 @@ fn restore(cluster: &mut Cluster, line: Line) {
         }
         Line::Run(run) => drop(cluster.runs.insert(run.id, run)),
         Line::Array(array) => drop(cluster.arrays.insert(array.id, array)),
+        Line::Reservation(reservation) => {
+            let name = Arc::from(reservation.definition.name.as_str());
+            cluster.reservations.insert(name, reservation);
+        }
         Line::Hash(_) => {}
     }
 }
@@ -272,6 +279,7 @@ impl Cluster {
         self.active_names.clear();
         self.singletons.clear();
         self.hopeless.clear();
+        self.reservation_jobs.clear();
         self.blocked.clear();
         self.requests.clear();
         self.derive_licenses();

@@ -17,7 +17,7 @@ fn folded(commits: &[Commit]) -> Cluster {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(
-        (0u8..20, any::<u16>(), any::<u16>()).prop_map(|(kind, a, b)| Step { kind, a, b }),
+        (0u8..22, any::<u16>(), any::<u16>()).prop_map(|(kind, a, b)| Step { kind, a, b }),
         1..120,
     )
 }
@@ -71,7 +71,7 @@ proptest! {
 fn a_snapshot_that_was_cut_off_or_changed_is_refused() {
     let mut history = History::new();
     for number in 0..40 {
-        history.step(Step { kind: (number % 18) as u8, a: number * 7, b: number * 13 });
+        history.step(Step { kind: (number % 21) as u8, a: number * 7, b: number * 13 });
     }
     let mut bytes = Vec::new();
     write_snapshot(&history.cluster, &mut bytes).unwrap();

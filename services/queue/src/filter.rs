@@ -3,6 +3,7 @@
 use daybook_model::{Cluster, Job};
 use daybook_schemas::JobId;
 use daybook_schemas::api::JobFilter;
+use daybook_schemas::reservation::named;
 
 /// Whether a record is meant. Without states, only those that are not over (or are still completing) are.
 pub fn matches(cluster: &Cluster, job: &Job, filter: &JobFilter) -> bool {
@@ -20,6 +21,7 @@ pub fn matches(cluster: &Cluster, job: &Job, filter: &JobFilter) -> bool {
         && listed(&filter.accounts, &job.account)
         && listed(&filter.qos, &job.qos)
         && listed(&filter.names, &job.name)
+        && (filter.reservations.is_empty() || is_of(cluster, job, &filter.reservations))
         && (filter.nodes.is_empty() || runs_on(cluster, job, &filter.nodes))
 }
 
@@ -34,6 +36,12 @@ fn names(job: &Job, id: JobId, tasks: &Option<daybook_schemas::grammar::index_se
                 && job.tasks_waiting.as_ref().is_some_and(|waiting| !waiting.intersection(tasks).is_empty())
         }
     }
+}
+
+/// Whether it runs in one of these reservations, or asks for one.
+fn is_of(cluster: &Cluster, job: &Job, reservations: &[String]) -> bool {
+    let shown = cluster.shown_reservation(job);
+    shown.is_some_and(|names| named(names).any(|name| reservations.iter().any(|wanted| wanted == name)))
 }
 
 fn runs_on(cluster: &Cluster, job: &Job, nodes: &[String]) -> bool {

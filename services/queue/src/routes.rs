@@ -16,7 +16,7 @@ use daybook_plan::{Policy, explain};
 use daybook_schemas::JobId;
 use daybook_schemas::api::{
     AccountsView, ApiError, ErrorCode, Explanation, JobQuery, JobView, JobWaitAnswer, LicenseView, NodeView,
-    PartitionView, Statistics,
+    PartitionView, ReservationView, Statistics,
 };
 use daybook_schemas::events::ClusterConfigured;
 use serde::Deserialize;
@@ -24,7 +24,7 @@ use serde::Deserialize;
 use crate::accounts::accounts_view;
 use crate::statistics::Began;
 use crate::table::job_table;
-use crate::views::{job_view, license_views, node_view, partition_view};
+use crate::views::{job_view, license_views, node_view, partition_view, reservation_view};
 
 /// The longest that a question waits for the projection to catch up.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -67,6 +67,7 @@ pub fn router(queue: Queue) -> Router {
         .route("/v1/partitions", get(partitions))
         .route("/v1/accounts", get(accounts))
         .route("/v1/licenses", get(licenses))
+        .route("/v1/reservations", get(reservations))
         .route("/v1/cluster", get(cluster))
         .with_state(queue)
 }
@@ -234,7 +235,8 @@ async fn nodes(State(queue): State<Queue>) -> Answer<Vec<NodeView>> {
     let cluster = queue.current().await?;
     let mut nodes: Vec<_> = cluster.nodes().values().collect();
     nodes.sort_by_key(|node| node.order);
-    Ok(Json(nodes.into_iter().map(|node| node_view(&cluster, node)).collect()))
+    let now = queue.clock.now().max(cluster.time());
+    Ok(Json(nodes.into_iter().map(|node| node_view(&cluster, node, now)).collect()))
 }
 
 async fn partitions(State(queue): State<Queue>) -> Answer<Vec<PartitionView>> {
@@ -246,6 +248,13 @@ async fn partitions(State(queue): State<Queue>) -> Answer<Vec<PartitionView>> {
 async fn licenses(State(queue): State<Queue>) -> Answer<Vec<LicenseView>> {
     let cluster = queue.current().await?;
     Ok(Json(license_views(&cluster)))
+}
+
+async fn reservations(State(queue): State<Queue>) -> Answer<Vec<ReservationView>> {
+    let cluster = queue.current().await?;
+    let now = queue.clock.now().max(cluster.time());
+    let all = cluster.reservations().values();
+    Ok(Json(all.filter_map(|found| reservation_view(&cluster, found, now)).collect()))
 }
 
 async fn cluster(State(queue): State<Queue>) -> Answer<ClusterConfigured> {

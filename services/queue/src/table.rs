@@ -266,6 +266,7 @@ fn cell<'a>(row: &Row<'a>, column: JobColumn) -> Cell<'a> {
         JobColumn::ExitCode => job.exit.to_string().into(),
         JobColumn::SubmitHost => text(&spec.submit_host),
         JobColumn::Contiguous => job.request.contiguous.into(),
+        JobColumn::Reservation => cluster.shown_reservation(job).map(|names| &**names).into(),
         JobColumn::Switches => job.request.switches.map_or(0, |few| few.count).into(),
         JobColumn::Licenses => match job.request.licenses.is_empty() {
             true => Cell::Null,

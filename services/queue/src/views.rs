@@ -1,7 +1,7 @@
 //! Whole objects: a job, a node, a partition.
 
-use daybook_model::{Cluster, Job, Node, dependency_notation};
-use daybook_schemas::api::{JobView, LicenseView, NodeView, PartitionView, ResourceCounts};
+use daybook_model::{Cluster, Job, Node, Reservation, dependency_notation};
+use daybook_schemas::api::{JobView, LicenseView, NodeView, PartitionView, ReservationView, ResourceCounts};
 use daybook_schemas::grammar::hostlist;
 use daybook_schemas::grammar::output_pattern::{self, PatternValues};
 use daybook_schemas::job::JobState;
@@ -40,6 +40,7 @@ pub(crate) fn job_view(cluster: &Cluster, job: &Job, now: UtcMicros) -> JobView 
         tres: counts.notation(),
         node_count: counts.nodes,
         cpu_count: counts.cpus,
+        reservation: cluster.shown_reservation(job).map(|names| names.to_string()),
         account: job.account.to_string(),
         qos: job.qos.to_string(),
         dependency: dependency_notation(cluster, job),
@@ -67,6 +68,7 @@ fn current_spec(job: &Job) -> daybook_schemas::job::JobSpec {
     spec.name = job.name.to_string();
     spec.request = job.request.clone();
     spec.partition = job.partition.to_string();
+    spec.reservation = job.reservation.as_deref().map(str::to_string);
     spec.comment = job.comment.as_deref().map(str::to_string);
     spec.nice = job.nice;
     spec.requeue = job.requeue;
@@ -137,14 +139,17 @@ pub(crate) fn expand(job: &Job, nodes: &[RunNode], pattern: Option<&str>) -> Opt
 /// Why a node is down whose agent is not heard.
 const NOT_RESPONDING: &str = "Not responding";
 
-/// A node as it is.
-pub fn node_view(cluster: &Cluster, node: &Node) -> NodeView {
+/// A node as it is at `now`.
+pub fn node_view(cluster: &Cluster, node: &Node, now: UtcMicros) -> NodeView {
     let registration = node.registration.as_deref();
     let name = &node.definition.name;
     // Slurm's controller gives this reason itself, where nobody has given another.
     let silence = node.silence.filter(|_| node.reason.is_none());
     let partitions = cluster.configured().map_or(&[][..], |configured| &configured.partitions);
+    let reservation = cluster.reservation_on(name, now).map(|found| &found.definition);
     NodeView {
+        reservation: reservation.map(|found| found.name.clone()),
+        maintenance: reservation.is_some_and(|found| found.flags.maintenance),
         definition: (*node.definition).clone(),
         state: node.base_state(cluster.is_completing(node)),
         drain: node.drain,
@@ -215,4 +220,29 @@ pub fn partition_view(cluster: &Cluster, partition: &PartitionDefinition) -> Par
         total_nodes: counts.nodes,
         tres: counts.notation(),
     }
+}
+
+/// A reservation as it is at `now`; `None`: it is over.
+pub(crate) fn reservation_view(
+    cluster: &Cluster,
+    reservation: &Reservation,
+    now: UtcMicros,
+) -> Option<ReservationView> {
+    let window = reservation.window(now)?;
+    let mut definition = (*reservation.definition).clone();
+    (definition.start, definition.end) = (window.start, window.end);
+    let nodes = definition.nodes.iter().filter_map(|name| cluster.nodes().get(name));
+    let (mut cpus, mut cores) = (0u32, 0u32);
+    for node in nodes {
+        cpus = cpus.saturating_add(node.definition.cpus);
+        cores = cores.saturating_add(node.definition.cpus / node.definition.threads_per_core.max(1));
+    }
+    let jobs = cluster.reservation_jobs(&definition.name).map_or(0, |jobs| jobs.len());
+    Some(ReservationView {
+        active: window.start <= now,
+        cpus,
+        cores,
+        jobs: u32::try_from(jobs).unwrap_or(u32::MAX),
+        definition,
+    })
 }

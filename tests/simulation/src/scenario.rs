@@ -224,6 +224,7 @@ pub fn submission(request_id: String, cluster: &Cluster, now: UtcMicros, choice:
         nice: choice.between(0, 20) as i32,
         requeue: choice.chance(30).then(|| choice.chance(50)),
         array,
+        reservation: None,
         script: Text(b"#!/bin/sh\nsleep $1\nexit $2\n".to_vec()),
         command: Some("/work/sleep.sh".to_string()),
         arguments: vec![seconds.to_string(), u32::from(fails).to_string()],

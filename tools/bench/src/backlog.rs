@@ -168,6 +168,7 @@ fn allocation(number: usize, nodes: &[NodeDefinition]) -> RunAllocated {
         partition: "main".to_string(),
         nodes: vec![share],
         time_limit: daybook_schemas::job::TimeLimit::minutes(60),
+        reservation: None,
         price_version: None,
     }
 }
@@ -211,6 +212,7 @@ pub fn golden_spec() -> Result<daybook_schemas::job::JobSpec, String> {
             dependencies: None,
             begin: None,
             hold: false,
+            reservation: None,
             request: ResourceRequest {
                 contiguous: false,
                 switches: None,

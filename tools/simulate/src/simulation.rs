@@ -213,6 +213,7 @@ impl<'t> World<'t> {
             nice: 0,
             requeue: false,
             array: None,
+            reservation: None,
             script: BlobHash(String::new()),
             script_bytes: 0,
             command: None,

@@ -75,6 +75,7 @@ fn full_spec() -> JobSpec {
         nice: -10,
         requeue: true,
         array: some_array(),
+        reservation: some("course,alice_1"),
         script: BlobHash::of(b"#!/bin/sh\ntrue\n"),
         script_bytes: 15,
         command: some("/home/alice/train.sh"),
@@ -116,6 +117,7 @@ fn plain_spec() -> JobSpec {
         nice: 0,
         requeue: false,
         array: None,
+        reservation: None,
         script: BlobHash::of(b""),
         script_bytes: 0,
         command: None,
@@ -149,6 +151,7 @@ pub fn updated() -> (Subject, Body, Body) {
         requeue: Some(false),
         dependencies: Some(full_dependencies()),
         request: Some(full_request()),
+        reservation: Some("course".to_string()),
         array_running_max: Some(0),
     };
     (Subject::Jobs, full.into(), JobUpdated { job: JobId(1), ..JobUpdated::default() }.into())

@@ -4,6 +4,7 @@ mod accounts;
 mod cluster;
 mod job;
 mod planner;
+mod reservation;
 mod run;
 
 use daybook_schemas::events::EVENT_TYPES;
@@ -50,6 +51,9 @@ pub fn of(type_name: &'static str) -> Sample {
         "job.requeued.v1" => job::requeued(),
         "job.finished.v1" => job::finished(),
         "planner.cycle.v1" => planner::cycle(),
+        "reservation.created.v1" => reservation::created(),
+        "reservation.deleted.v1" => reservation::deleted(),
+        "reservation.updated.v1" => reservation::updated(),
         "run.allocated.v1" => run::allocated(),
         "run.started.v1" => run::started(),
         "run.ended.v1" => run::ended(),

@@ -28,6 +28,7 @@ pub fn allocated() -> (Subject, Body, Body) {
             tasks: 2,
         }],
         time_limit: TimeLimit::minutes(90),
+        reservation: Some("course".to_string()),
         price_version: Some("2026-12".to_string()),
     };
     let minimal = RunAllocated {
@@ -42,6 +43,7 @@ pub fn allocated() -> (Subject, Body, Body) {
             tasks: 1,
         }],
         time_limit: TimeLimit::Unlimited,
+        reservation: None,
         price_version: None,
     };
     (Subject::Plan, full.into(), minimal.into())

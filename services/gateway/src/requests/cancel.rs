@@ -5,6 +5,7 @@ use daybook_schemas::Body;
 use daybook_schemas::api::{ApiError, CancelRequest, ErrorCode, JobFilter, JobSelector, Peer, TargetOutcome};
 use daybook_schemas::events::{JobCancelRequested, JobTarget};
 use daybook_schemas::job::JobState;
+use daybook_schemas::reservation::named;
 
 use super::{Decided, Decision, invalid_job, selected};
 use crate::authority::{Authority, denied};
@@ -110,7 +111,15 @@ fn fits(job: &Job, filter: &JobFilter, cluster: &Cluster) -> bool {
         && listed(&filter.qos, &job.qos)
         && listed(&filter.names, &job.name)
         && (filter.states.is_empty() || filter.states.contains(&cluster.shown_state(job)))
+        && (filter.reservations.is_empty() || is_of(job, filter, cluster))
         && (filter.nodes.is_empty() || runs_on(cluster, job, &filter.nodes))
+}
+
+/// Whether it runs in one of the reservations, or asks for one.
+fn is_of(job: &Job, filter: &JobFilter, cluster: &Cluster) -> bool {
+    let shown = cluster.shown_reservation(job);
+    shown
+        .is_some_and(|names| named(names).any(|name| filter.reservations.iter().any(|wanted| wanted == name)))
 }
 
 fn runs_on(cluster: &Cluster, job: &Job, nodes: &[String]) -> bool {

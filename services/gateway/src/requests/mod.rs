@@ -5,6 +5,7 @@ mod cancel;
 mod charging;
 mod job_action;
 mod node_update;
+mod reservation;
 mod submission;
 mod update;
 
@@ -12,6 +13,7 @@ pub(crate) use accounts::AccountsRequest;
 pub(crate) use cancel::{Cancel, check_restricted};
 pub(crate) use job_action::{Action, ActionKind};
 pub(crate) use node_update::NodeUpdate;
+pub(crate) use reservation::ReservationChange;
 pub(crate) use submission::{Submission, check_payload};
 pub(crate) use update::Update;
 
@@ -19,7 +21,7 @@ use std::sync::Arc;
 
 use daybook_model::{Cluster, Job};
 use daybook_schemas::api::{AccountsTarget, ApiError, ErrorCode, JobSelector, Peer, TargetOutcome};
-use daybook_schemas::{Body, JobId};
+use daybook_schemas::{Body, JobId, UtcMicros};
 
 use crate::authority::Authority;
 
@@ -31,6 +33,7 @@ pub(crate) enum Request {
     Update(Box<Update>),
     NodeUpdate(NodeUpdate),
     Accounts(Box<AccountsRequest>),
+    Reservation(Box<ReservationChange>),
 }
 
 /// What is answered once the events are in the log.
@@ -40,6 +43,8 @@ pub(crate) struct Decided {
     pub(crate) job: Option<JobId>,
     /// Of the others: what became of each target.
     pub(crate) targets: Vec<TargetOutcome>,
+    /// Of a reservation: its name.
+    pub(crate) reservation: Option<String>,
     /// There is more that the request means; it has to be asked again.
     pub(crate) more: bool,
     /// Of a change of accounts: what it reaches.
@@ -50,27 +55,31 @@ pub(crate) struct Decided {
 pub(crate) type Decision = Result<(Decided, Vec<Body>), ApiError>;
 
 impl Request {
-    /// Decides against a snapshot. Pure but for the machine's user database. `next_id` is the first free job id.
+    /// Decides against a snapshot, at an instant. Pure but for the machine's user database. `next_id` is the first free job
+    /// id.
     pub(crate) fn decide(
         &self,
         cluster: &Cluster,
         authority: &Authority,
         peer: Peer,
         next_id: JobId,
+        now: UtcMicros,
     ) -> Decision {
         match self {
-            Request::Submission(request) => request.decide(cluster, next_id),
+            Request::Submission(request) => request.decide(cluster, next_id, now),
             Request::Cancel(request) => request.decide(cluster, authority, peer),
             Request::Action(request) => Ok(request.decide(cluster, authority, peer)),
-            Request::Update(request) => request.decide(cluster, authority, peer),
+            Request::Update(request) => request.decide(cluster, authority, peer, now),
             Request::NodeUpdate(request) => request.decide(cluster, authority, peer),
+            Request::Reservation(request) => request.decide(cluster, authority, peer, now),
             Request::Accounts(request) => request.decide(cluster, authority, peer),
         }
     }
 
-    /// Whether others must be decided on what this one makes: it is then a commit of its own.
+    /// Whether it is decided after all others before it are in the state, and others after it: it is then a commit of its
+    /// own.
     pub(crate) fn is_alone(&self) -> bool {
-        matches!(self, Request::Accounts(_))
+        matches!(self, Request::Accounts(_) | Request::Reservation(_))
     }
 
     /// The targets that the request names, as done: what a repeated request is answered with.

@@ -5,9 +5,10 @@ use daybook_schemas::events::JobSubmitted;
 use daybook_schemas::grammar::license;
 use daybook_schemas::job::{Dependency, JobSpec, JobUser, ResourceRequest, TimeLimit};
 use daybook_schemas::node::PartitionState;
-use daybook_schemas::{BlobHash, JobId};
+use daybook_schemas::{BlobHash, JobId, UtcMicros};
 
 use super::charging::{Charging, charging};
+use super::reservation::check_named;
 use super::{Decided, Decision};
 
 /// The longest job name, path or other text of a job, in bytes.
@@ -27,7 +28,7 @@ pub(crate) struct Submission {
 }
 
 impl Submission {
-    pub(super) fn decide(&self, cluster: &Cluster, next_id: JobId) -> Decision {
+    pub(super) fn decide(&self, cluster: &Cluster, next_id: JobId, now: UtcMicros) -> Decision {
         let asked = &self.asked;
         let configured = cluster
             .configured()
@@ -45,6 +46,10 @@ impl Submission {
         }
         if parameters.enforce_partition_limits {
             check_limits(cluster, &partition, asked)?;
+        }
+        if let Some(names) = &asked.reservation {
+            let account = charging.account.as_deref().unwrap_or_default();
+            check_named(cluster, names, self.user.uid, account, now.max(cluster.time()))?;
         }
         let ids = array_ids(asked, parameters.max_array_size)?;
         check_dependencies(asked, next_id.0..next_id.0.saturating_add(ids))?;
@@ -99,6 +104,7 @@ impl Submission {
             nice: asked.nice,
             requeue: asked.requeue.unwrap_or(requeue_by_default),
             array: asked.array,
+            reservation: asked.reservation,
             script: self.script.clone(),
             script_bytes: self.script_bytes,
             command: asked.command,

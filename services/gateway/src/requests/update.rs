@@ -1,9 +1,11 @@
 use daybook_model::{Cluster, Job};
+use daybook_schemas::UtcMicros;
 use daybook_schemas::api::{ApiError, ErrorCode, JobSelector, JobUpdateRequest, Peer, TargetOutcome};
 use daybook_schemas::events::JobUpdated;
 use daybook_schemas::job::{JobState, TimeLimit};
 
 use super::charging::charging;
+use super::reservation::check_named;
 use super::submission::{check_fits, check_licenses, check_partition, check_request};
 use super::{Decided, Decision, invalid_job};
 use crate::authority::{Authority, denied};
@@ -12,7 +14,13 @@ use crate::authority::{Authority, denied};
 pub(crate) struct Update(pub(crate) JobUpdateRequest);
 
 impl Update {
-    pub(super) fn decide(&self, cluster: &Cluster, authority: &Authority, peer: Peer) -> Decision {
+    pub(super) fn decide(
+        &self,
+        cluster: &Cluster,
+        authority: &Authority,
+        peer: Peer,
+        now: UtcMicros,
+    ) -> Decision {
         let change = &self.0.change;
         let job = cluster.jobs().get(&change.job).ok_or_else(invalid_job)?;
         if !authority.may_change(cluster, peer.uid, job) {
@@ -27,6 +35,7 @@ impl Update {
         } else {
             self.check_waiting(cluster, job, is_operator)?;
             self.check_charging(cluster, job)?;
+            self.check_reservation(cluster, job, now)?;
         }
         let target = JobSelector { job: change.job, tasks: None };
         let decided = Decided { targets: vec![TargetOutcome { target, error: None }], ..Decided::default() };
@@ -42,6 +51,7 @@ impl Update {
         let needs_waiting = change.partition.is_some()
             || change.account.is_some()
             || change.qos.is_some()
+            || change.reservation.is_some()
             || change.begin.is_some()
             || change.nice.is_some()
             || change.dependencies.is_some()
@@ -53,6 +63,16 @@ impl Update {
             Some(limit) if !is_operator && is_longer(limit, job.time_limit) => Err(denied()),
             _ => Ok(()),
         }
+    }
+
+    /// What it asks for after the change has to be there, and open to it.
+    fn check_reservation(&self, cluster: &Cluster, job: &Job, now: UtcMicros) -> Result<(), ApiError> {
+        let change = &self.0.change;
+        let Some(names) = change.reservation.as_deref().filter(|names| !names.is_empty()) else {
+            return Ok(());
+        };
+        let account = change.account.as_deref().unwrap_or(&job.account);
+        check_named(cluster, names, job.spec.user.uid, account, now)
     }
 
     fn check_waiting(&self, cluster: &Cluster, job: &Job, is_operator: bool) -> Result<(), ApiError> {

@@ -80,6 +80,8 @@ fn post_event(posting: &mut Posting<'_>, place: Place<'_>) -> Result<(), LedgerE
                 data.format_version, data.reason
             ),
         }),
+        // The physical book has no class for what is kept in a reservation: it is idle until a run has it.
+        Body::ReservationCreated(_) | Body::ReservationUpdated(_) | Body::ReservationDeleted(_) => Ok(()),
         // Names and limits; what was used is charged to the words that the job has.
         Body::AccountDefined(_)
         | Body::AccountRemoved(_)

@@ -95,6 +95,7 @@ pub fn spec() -> JobSpec {
         nice: 0,
         requeue: true,
         array: None,
+        reservation: None,
         script: BlobHash::of(b"#!/bin/sh"),
         script_bytes: 9,
         command: None,
@@ -309,6 +310,7 @@ pub fn allocation(id: &str, array: Option<ArrayTaskId>, nodes: Vec<RunNode>) -> 
         partition: "main".into(),
         nodes,
         time_limit: TimeLimit::minutes(60),
+        reservation: None,
         price_version: None,
     }
 }

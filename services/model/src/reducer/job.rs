@@ -50,6 +50,7 @@ pub(super) fn submitted(cluster: &mut Cluster, data: &JobSubmitted) {
         qos: Arc::from(spec.qos.as_deref().unwrap_or("normal")),
         name: Arc::from(spec.name.as_str()),
         comment: spec.comment.as_deref().map(Arc::from),
+        reservation: spec.reservation.as_deref().map(Arc::from),
         requeue: spec.requeue,
         time_limit: cluster.resolve_time_limit(spec.time_limit, &spec.partition),
         priority: priority(data.job, spec.nice),
@@ -148,6 +149,9 @@ fn change_request(
     }
     if let Some(qos) = &data.qos {
         job.qos = Arc::from(qos.as_str());
+    }
+    if let Some(names) = &data.reservation {
+        job.reservation = (!names.is_empty()).then(|| Arc::from(names.as_str()));
     }
     if let Some(begin) = data.begin {
         job.begin = Some(begin);

@@ -4,6 +4,7 @@ mod accounts;
 mod cluster;
 mod job;
 mod node;
+mod reservation;
 mod run;
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ pub(crate) fn apply(cluster: &mut Cluster, commit: &Commit) -> Result<(), String
     }
     cluster.position = commit.seq;
     cluster.advance_time(commit.time.max(cluster.time));
+    reservation::move_on(cluster);
     match commit.subject {
         Subject::Jobs => cluster.jobs_seq = commit.seq,
         Subject::Plan => cluster.plan_seq = commit.seq,
@@ -34,6 +36,7 @@ pub(crate) fn apply(cluster: &mut Cluster, commit: &Commit) -> Result<(), String
     for (_, event) in commit.counted() {
         apply_event(cluster, event)?;
     }
+    reservation::note_use(cluster);
     forget_old_jobs(cluster);
     Ok(())
 }
@@ -56,6 +59,9 @@ fn apply_event(cluster: &mut Cluster, event: &Event) -> Result<(), String> {
         Body::JobCancelRequested(data) => job::cancel_requested(cluster, data),
         Body::JobRequeued(data) => job::requeued(cluster, data),
         Body::JobFinished(data) => job::finished(cluster, data),
+        Body::ReservationCreated(data) => reservation::written(cluster, &data.reservation),
+        Body::ReservationUpdated(data) => reservation::written(cluster, &data.reservation),
+        Body::ReservationDeleted(data) => reservation::deleted(cluster, &data.name),
         Body::RunAllocated(data) => run::allocated(cluster, data),
         Body::RunStarted(data) => run::started(cluster, event, data),
         Body::RunEnded(data) => run::ended(cluster, event, data),

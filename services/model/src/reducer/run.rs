@@ -27,7 +27,12 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
     for share in nodes.iter() {
         cluster.change_node(&share.node, |node| take(node, data.run, share));
     }
+    let reservation = data.reservation.as_deref();
+    let ends_by = reservation
+        .and_then(|name| super::reservation::end_of_runs(&cluster.reservations.get(name)?.definition));
     let run = Run {
+        reservation: reservation.map(Arc::from),
+        ends_by,
         id: data.run,
         held_on: nodes.iter().map(|share| share.node.clone()).collect(),
         given_up_on: imbl::OrdSet::new(),

@@ -1,10 +1,12 @@
 //! Makes commits out of arbitrary numbers: most of them sensible, some overtaken, some about nothing.
+#![allow(dead_code)] // each test binary uses its own part
 
 use daybook_model::Cluster;
 use daybook_schemas::events::*;
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::*;
 use daybook_schemas::node::*;
+use daybook_schemas::reservation::*;
 use daybook_schemas::run::*;
 use daybook_schemas::*;
 
@@ -32,6 +34,22 @@ impl History {
             history.commit(Subject::Node(name.into()), vec![registration(name).into()]);
         }
         history
+    }
+
+    pub fn now(&self) -> UtcMicros {
+        UtcMicros(self.now * 1_000_000)
+    }
+
+    /// A commit of one event.
+    pub fn say(&mut self, subject: Subject, body: impl Into<Body>) {
+        self.commit(subject, vec![body.into()]);
+    }
+
+    /// Time passes, and something that changes nothing is written.
+    pub fn wait(&mut self, seconds: i64) {
+        self.now += seconds;
+        let node = NodeName::from("nosuch");
+        self.say(Subject::Plan, NodeLeaseRegained { node });
     }
 
     fn commit(&mut self, subject: Subject, bodies: Vec<Body>) {
@@ -108,6 +126,7 @@ impl History {
                 self.commit(Subject::Plan, vec![data.into()]);
             }
             17 | 18 => self.lease(a, b),
+            19 | 20 => self.reservation(a, b),
             _ => self.commit(Subject::Admin, vec![configuration(1 + usize::from(a) % 3).into()]),
         }
     }
@@ -122,6 +141,35 @@ impl History {
             _ => NodeLeaseRegained { node }.into(),
         };
         self.commit(Subject::Plan, vec![body]);
+    }
+
+    /// A reservation is made, changed or deleted, whatever uses it.
+    fn reservation(&mut self, a: u16, b: u16) {
+        let name = format!("r{}", a % 3);
+        if b.is_multiple_of(4) {
+            return self.jobs(ReservationDeleted { name });
+        }
+        let start = UtcMicros((self.now + i64::from(a % 200) - 60) * 1_000_000);
+        let flags = ReservationFlags {
+            flex: a.is_multiple_of(5),
+            repeat: (a.is_multiple_of(2)).then_some(Repeat::ALL[usize::from(a) % 5].0),
+            begins_in: (b.is_multiple_of(7)).then_some(Seconds(u64::from(b))),
+            purge_after: (b.is_multiple_of(3)).then_some(Seconds(u64::from(b % 90))),
+            ..ReservationFlags::default()
+        };
+        let reservation = ReservationDefinition {
+            name,
+            start,
+            end: start.plus_seconds(60 + i64::from(b % 100)),
+            nodes: vec![NODES[usize::from(b) % 3].into()],
+            flags,
+            ..ReservationDefinition::default()
+        };
+        if b.is_multiple_of(2) {
+            self.jobs(ReservationUpdated { reservation });
+        } else {
+            self.jobs(ReservationCreated { reservation });
+        }
     }
 
     fn jobs(&mut self, body: impl Into<Body>) {
@@ -158,8 +206,16 @@ impl History {
             ids = tasks.len() as u32;
             spec.array = Some(ArrayRequest { tasks, running_max: (b.is_multiple_of(2)).then_some(2) });
         }
+        spec.reservation = [None, None, Some("r1"), Some("r0,r2")][usize::from(a) % 4].map(str::to_string);
         let job = self.cluster.next_job_id();
         self.jobs(JobSubmitted { job, ids, spec });
+    }
+
+    /// A plain job for a reservation.
+    pub fn submit_for(&mut self, reservation: &str) {
+        let spec = JobSpec { reservation: Some(reservation.to_string()), ..spec("train", 1) };
+        let job = self.cluster.next_job_id();
+        self.jobs(JobSubmitted { job, ids: 1, spec });
     }
 
     /// Starts the first ready job, or (seldom) some other one; on a node that may be full.
@@ -199,8 +255,16 @@ impl History {
             })
             .collect();
         let time_limit = TimeLimit::minutes(5);
-        let data =
-            RunAllocated { run, array, partition: "main".into(), nodes, time_limit, price_version: None };
+        let reservation = (a.is_multiple_of(3)).then(|| format!("r{}", a % 4));
+        let data = RunAllocated {
+            run,
+            array,
+            partition: "main".into(),
+            nodes,
+            time_limit,
+            reservation,
+            price_version: None,
+        };
         self.commit(Subject::Plan, vec![data.into()]);
     }
 
@@ -251,6 +315,7 @@ impl History {
             name: (b.is_multiple_of(2)).then(|| "eval".to_string()),
             time_limit: (b.is_multiple_of(3)).then_some(TimeLimit::minutes(9)),
             begin: (b.is_multiple_of(5)).then_some(UtcMicros((self.now + 50) * 1_000_000)),
+            reservation: (b.is_multiple_of(11)).then(|| ["", "r2"][usize::from(a) % 2].to_string()),
             nice: (b.is_multiple_of(7)).then_some(i32::from(a)),
             dependencies: (b.is_multiple_of(4)).then(Dependencies::default),
             array_running_max: (b.is_multiple_of(6)).then_some(u32::from(a % 3)),
@@ -336,6 +401,7 @@ fn spec(name: &str, uid: u32) -> JobSpec {
         nice: 0,
         requeue: true,
         array: None,
+        reservation: None,
         script: BlobHash::of(b"#!/bin/sh\n"),
         script_bytes: 10,
         command: None,

@@ -24,6 +24,9 @@ pub struct Start {
     pub time_limit: TimeLimit,
     /// The partition.
     pub partition: String,
+    /// The reservation that it runs in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<String>,
 }
 
 /// What one cycle decided. The same cluster, instant and policy give the same bytes on every machine.
@@ -49,8 +52,8 @@ pub struct Cycle {
     pub bound: Option<CycleBound>,
     /// Nodes and returns of resources that it looked at.
     pub steps: u64,
-    /// When the first of the jobs that it leaves waiting for few switches gives that up: another cycle may decide otherwise
-    /// then, without a new event. No part of what was decided.
+    /// When the first of the jobs that it leaves waiting for few switches gives that up, or a reservation begins or ends:
+    /// another cycle may decide otherwise then, without a new event. No part of what was decided.
     pub wake: Option<UtcMicros>,
     /// What is free on GPUs after its starts, and what of it those who usually come could not use; `None` where no
     /// node has GPUs.
@@ -141,6 +144,7 @@ impl Cycle {
                 partition: start.partition.clone(),
                 nodes: start.nodes.clone(),
                 time_limit: start.time_limit,
+                reservation: start.reservation.clone(),
                 price_version: None,
             })
         });

@@ -34,7 +34,8 @@ impl<'a> Planning<'a, '_> {
                 })
             }
             Reason::Licenses => {
-                let number = self.kind_of(job);
+                let access = self.access_of(job);
+                let number = self.kind_of(job, access);
                 ReasonFigures::Licenses(self.licenses.shortage(&self.kinds.get(number).licenses)?)
             }
             Reason::Resources => ReasonFigures::Resources(self.resources_of(job)?),
@@ -43,7 +44,8 @@ impl<'a> Planning<'a, '_> {
     }
 
     fn resources_of(&mut self, job: &'a Job) -> Option<ResourceFigures> {
-        let number = self.kind_of(job);
+        let access = self.access_of(job);
+        let number = self.kind_of(job, access);
         let kind = self.kinds.get(number);
         let demand = kind.demand.as_ref()?;
         let mut figures =

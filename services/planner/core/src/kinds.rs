@@ -10,6 +10,7 @@ use daybook_schemas::UtcMicros;
 use daybook_schemas::job::{Reason, ResourceRequest, TimeLimit};
 
 use crate::licenses::Need;
+use crate::reservations::Access;
 
 /// A window that has no end.
 pub(crate) const FOR_EVER: i64 = i64::MAX;
@@ -18,6 +19,11 @@ pub(crate) const FOR_EVER: i64 = i64::MAX;
 pub(crate) struct Kind<'a> {
     /// The partition's number; `None`: not configured.
     pub(crate) field: Option<usize>,
+    /// In which reservation it is tried.
+    pub(crate) access: Access,
+    /// The reservation that alone keeps it from starting, with what that was known for: a window, how many starts and how
+    /// many promises there were.
+    pub(crate) keeper: Option<((i64, usize, usize), Option<usize>)>,
     /// `None` where the partition is not configured.
     pub(crate) demand: Option<Demand<'a>>,
     /// The partition's longest limit.
@@ -42,6 +48,11 @@ pub(crate) struct Kind<'a> {
 }
 
 impl Kind<'_> {
+    /// The line that its jobs stand in; `None`: the partition is not configured.
+    pub(crate) fn line(&self) -> Option<usize> {
+        self.field.map(|field| self.access.line(field))
+    }
+
     /// Whether a window of so many seconds is known not to fit.
     pub(crate) fn is_blocked(&self, seconds: i64) -> bool {
         self.blocked_from.is_some_and(|from| from <= seconds)
@@ -63,34 +74,48 @@ impl Kind<'_> {
     }
 }
 
+/// What beside partition and request makes two kinds of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Variant {
+    /// Whether its jobs still wait for few switches.
+    pub(crate) is_choosy: bool,
+    /// In which reservation they are tried.
+    pub(crate) access: Access,
+}
+
 /// The kinds met in this cycle.
 #[derive(Default)]
 pub(crate) struct Kinds<'a> {
     all: Vec<Kind<'a>>,
-    numbers: BTreeMap<(&'a str, &'a ResourceRequest, bool), usize>,
+    numbers: BTreeMap<(&'a str, &'a ResourceRequest, Variant), usize>,
     /// By identity, for looking up only and never walked: addresses differ from run to run. The model keeps one copy of
     /// equal requests.
-    known: BTreeMap<(*const str, *const ResourceRequest, bool), usize>,
+    known: BTreeMap<(*const str, *const ResourceRequest, Variant), usize>,
     /// The last one asked for: a queue is mostly runs of equal jobs.
-    last: Option<(*const str, *const ResourceRequest, bool, usize)>,
+    last: Option<(*const str, *const ResourceRequest, Variant, usize)>,
 }
 
 impl<'a> Kinds<'a> {
     /// The number of a job's kind; `make` makes one that is met for the first time. Equal requests are of one kind as
-    /// long as all or none of them still wait for few switches (`is_choosy`).
-    pub(crate) fn number(&mut self, job: &'a Job, is_choosy: bool, make: impl FnOnce() -> Kind<'a>) -> usize {
+    /// long as all or none of them still wait for few switches, and they are tried in the same reservation.
+    pub(crate) fn number(
+        &mut self,
+        job: &'a Job,
+        variant: Variant,
+        make: impl FnOnce() -> Kind<'a>,
+    ) -> usize {
         let (partition, request) = (Arc::as_ptr(&job.partition), Arc::as_ptr(&job.request));
-        if let Some((of_partition, of_request, was_choosy, number)) = self.last
+        if let Some((of_partition, of_request, of_variant, number)) = self.last
             && std::ptr::addr_eq(of_partition, partition)
             && of_request == request
-            && was_choosy == is_choosy
+            && of_variant == variant
         {
             return number;
         }
-        let number = match self.known.get(&(partition, request, is_choosy)) {
+        let number = match self.known.get(&(partition, request, variant)) {
             Some(number) => *number,
             None => {
-                let key = (job.partition.as_ref(), job.request.as_ref(), is_choosy);
+                let key = (job.partition.as_ref(), job.request.as_ref(), variant);
                 let number = match self.numbers.get(&key) {
                     Some(number) => *number,
                     None => {
@@ -99,11 +124,11 @@ impl<'a> Kinds<'a> {
                         self.all.len() - 1
                     }
                 };
-                self.known.insert((partition, request, is_choosy), number);
+                self.known.insert((partition, request, variant), number);
                 number
             }
         };
-        self.last = Some((partition, request, is_choosy, number));
+        self.last = Some((partition, request, variant, number));
         number
     }
 

@@ -10,6 +10,8 @@
 //!   node and which GPU of a type it will be is decided when it starts.
 //! - **Places**: a job of one node goes where the least becomes useless to those who usually come ([`fragmentation`]).
 //! - **Licences** are taken and promised like what is on nodes, by count and over time.
+//! - **Reservations** keep whole nodes: what does not use one starts there only if it ends before, and what uses one starts
+//!   within it.
 //! - **Bounds** are counts ([`Policy`]); the first that was met is in the record.
 //!
 //! [`explain`]`(&cluster, now, &policy, job)` says why one job waits, with figures; it walks the queue as [`plan`] does.
@@ -31,6 +33,7 @@ pub mod priority;
 mod promises;
 mod queue;
 mod releases;
+mod reservations;
 mod timeline;
 
 pub use cycle::{Cycle, Start};

@@ -1,5 +1,7 @@
 //! One cycle: the parent of the pure core.
 
+mod reserved;
+
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -18,12 +20,13 @@ use daybook_schemas::{NodeName, RunId, UtcMicros};
 use crate::cycle::{Cycle, Start};
 use crate::explain::watch::Watch;
 use crate::ground::Ground;
-use crate::kinds::{FOR_EVER, Kind, Kinds};
+use crate::kinds::{FOR_EVER, Kind, Kinds, Variant};
 use crate::licenses::Licenses;
 use crate::policy::{Order, Policy};
 use crate::promises::Promises;
 use crate::queue::{Heads, candidates, weighted};
 use crate::releases::{Releases, Wanted};
+use crate::reservations::{Access, Reservations, is_outside};
 
 /// Decides what starts now, what waits and why, and what is protected.
 ///
@@ -53,12 +56,15 @@ pub(crate) fn decide(cluster: &Cluster, now: UtcMicros, policy: &Policy, watch: 
     };
     if let Some(configured) = cluster.configured() {
         let ground = Ground::new(cluster, policy.steps_max);
+        let reservations = Reservations::new(cluster, now, &ground);
         let mut planning = Planning {
             cluster,
             parameters: &configured.parameters,
             now,
             policy,
             promises: Promises::new(ground.sites.len()),
+            reservations,
+            kept_back: BTreeMap::new(),
             ground,
             kinds: Kinds::default(),
             licenses: Licenses::default(),
@@ -69,6 +75,7 @@ pub(crate) fn decide(cluster: &Cluster, now: UtcMicros, policy: &Policy, watch: 
             watch,
         };
         planning.walk_the_queue();
+        planning.cycle.wake = planning.cycle.wake.into_iter().chain(planning.reservations.wake()).min();
         let (steps, fragmentation) = (planning.ground.steps(), planning.ground.fragmentation());
         (cycle.steps, cycle.fragmentation) = (steps, fragmentation);
     }
@@ -96,7 +103,10 @@ pub(crate) struct Planning<'a, 'c> {
     pub(crate) licenses: Licenses<'a>,
     releases: Releases<'a>,
     promises: Promises,
-    /// Jobs blocked so far, by partition.
+    pub(crate) reservations: Reservations<'a>,
+    /// Jobs that only a reservation kept from starting so far, by line.
+    kept_back: BTreeMap<usize, u32>,
+    /// Jobs blocked so far, by line: of a partition, in one reservation or outside.
     pub(crate) blocked: BTreeMap<usize, u32>,
     /// Jobs that are tried behind those of the queue's order: the shortest first.
     later: Vec<(Reverse<u32>, u64, PendingKey)>,
@@ -110,7 +120,9 @@ impl<'a> Planning<'a, '_> {
         let cluster = self.cluster;
         let jobs_max = self.policy.jobs_max as usize;
         match self.policy.weights {
-            None if self.policy.order == Order::Queue => return self.walk_kinds(),
+            None if self.policy.order == Order::Queue && !self.reservations.has_magnet() => {
+                return self.walk_kinds();
+            }
             None => self.walk(candidates(cluster, self.now, jobs_max)),
             Some(weights) => {
                 let found = candidates(cluster, self.now, jobs_max);
@@ -242,12 +254,13 @@ impl<'a> Planning<'a, '_> {
     /// Whether a blocked job keeps everybody behind it from starting, in every partition.
     fn is_all_closed(&self) -> bool {
         let partitions = self.cluster.configured().map_or(0, |configured| configured.partitions.len());
-        !self.policy.backfill && self.blocked.len() >= partitions
+        let blocked = self.blocked.keys().filter(|line| is_outside(**line));
+        !self.policy.backfill && blocked.count() >= partitions
     }
 
-    /// Without backfill: whether a job of the partition is blocked.
-    pub(crate) fn is_closed(&self, field: Option<usize>) -> bool {
-        !self.policy.backfill && field.is_some_and(|field| self.blocked.contains_key(&field))
+    /// Without backfill: whether a job of the line is blocked.
+    pub(crate) fn is_closed(&self, line: Option<usize>) -> bool {
+        !self.policy.backfill && line.is_some_and(|line| self.blocked.contains_key(&line))
     }
 
     fn consider(&mut self, job: &'a Job) {
@@ -255,7 +268,11 @@ impl<'a> Planning<'a, '_> {
     }
 
     pub(crate) fn decide_on(&mut self, job: &'a Job) {
-        let number = self.kind_of(job);
+        let (earlier, access) = match self.reservations.accesses(job) {
+            Ok(accesses) => accesses,
+            Err(reason) => return self.give_reason(job, reason, ""),
+        };
+        let number = self.kind_of(job, access);
         let kind = self.kinds.get(number);
         let is_shut = matches!(kind.refused, Some((Reason::PartitionDown | Reason::PartitionInactive, _)));
         // Unlimited is greater than any number of seconds.
@@ -270,12 +287,13 @@ impl<'a> Planning<'a, '_> {
             return self.give_reason(job, Reason::JobArrayTaskLimit, "");
         }
         let seconds = self.window(job);
-        let is_closed = self.is_closed(kind.field);
+        let is_closed = self.is_closed(kind.line());
+        let earlier: Vec<usize> = earlier.into_iter().map(|access| self.kind_of(job, access)).collect();
         let startable = job.tasks_startable();
         let mut tasks = startable.iter().flat_map(|tasks| tasks.iter());
         while !is_closed
             && self.kinds.get(number).refused.is_none()
-            && !self.kinds.get(number).is_blocked(seconds)
+            && (!self.kinds.get(number).is_blocked(seconds) || self.is_any_open(&earlier, seconds))
         {
             let Some(run) = self.next_run(job, &mut tasks) else { return };
             if room == 0 {
@@ -284,15 +302,18 @@ impl<'a> Planning<'a, '_> {
             if self.cycle.starts.len() >= self.policy.starts_max as usize {
                 return self.meet(CycleBound::Starts);
             }
-            match self.place_now(number, seconds) {
-                Some(shares) => self.start(job, number, seconds, run, &shares),
+            match self.place_first(&earlier, number, seconds) {
+                Some((number, shares)) => self.start(job, number, seconds, run, &shares),
                 None => self.judge(job, number, seconds),
             }
             room -= 1;
         }
         match self.kinds.get(number).refused.clone() {
             Some((reason, detail)) => self.give_reason(job, reason, &detail),
-            None => self.wait_its_turn(job, number, seconds),
+            None => match self.keeper_of(number, seconds).filter(|_| !is_closed) {
+                Some(keeper) => self.wait_for_nodes(job, number, seconds, keeper),
+                None => self.wait_its_turn(job, number, seconds),
+            },
         }
     }
 
@@ -303,15 +324,17 @@ impl<'a> Planning<'a, '_> {
         limit.map_or(FOR_EVER, |seconds| i64::try_from(seconds).unwrap_or(FOR_EVER))
     }
 
-    pub(crate) fn kind_of(&mut self, job: &'a Job) -> usize {
+    pub(crate) fn kind_of(&mut self, job: &'a Job, access: Access) -> usize {
         let is_choosy = choosy_until(job, self.parameters).is_some_and(|until| until > self.now);
         let (cluster, parameters, ground) = (self.cluster, self.parameters, &mut self.ground);
-        let licenses = &mut self.licenses;
-        self.kinds.number(job, is_choosy, || {
+        let (licenses, reservations) = (&mut self.licenses, &self.reservations);
+        self.kinds.number(job, Variant { is_choosy, access }, || {
             let field = ground.field_number(cluster, &job.partition);
             let Some(number) = field else {
                 return Kind {
                     field,
+                    access,
+                    keeper: None,
                     demand: None,
                     time_max: TimeLimit::Unlimited,
                     licenses: Vec::new(),
@@ -336,7 +359,9 @@ impl<'a> Planning<'a, '_> {
             };
             Kind {
                 field,
-                order: ground.order(number, &demand),
+                access,
+                keeper: None,
+                order: reservations.restrict(access, ground.order(number, &demand)),
                 demand: Some(demand),
                 open: None,
                 time_max: partition.max_time,
@@ -374,7 +399,7 @@ impl<'a> Planning<'a, '_> {
     }
 
     fn place_now(&mut self, number: usize, seconds: i64) -> Option<Vec<Share>> {
-        let until = self.end_of(seconds);
+        let until = self.reservations.until(self.kinds.get(number).access, self.end_of(seconds));
         let (kind, ground) = (self.kinds.get_mut(number), &self.ground);
         if !self.licenses.may_take(&kind.licenses, until) {
             return None;
@@ -389,8 +414,11 @@ impl<'a> Planning<'a, '_> {
         let (cpus, gpus) = (demand.cpus_per_task, demand.gpus_per_node.total());
         let open = kind.open.get_or_insert_with(|| kind.order.to_vec());
         open.retain(|site| ground.has(*site, cpus, gpus));
-        let free = |site: usize| self.ground.free_until(site, until, &self.promises);
         let kind = self.kinds.get(number);
+        let free = |site: usize| {
+            let is_kept = self.reservations.closing(kind.access, site, self.now, until).is_some();
+            if is_kept { None } else { self.ground.free_until(site, until, &self.promises) }
+        };
         place(kind.demand.as_ref()?, self.ground.terrain(), kind.open.as_ref()?, &free)
     }
 
@@ -407,8 +435,9 @@ impl<'a> Planning<'a, '_> {
         run: (RunId, Option<ArrayTaskId>),
         shares: &[Share],
     ) {
-        let until = self.end_of(seconds);
-        self.licenses.take(&self.kinds.get(number).licenses, until);
+        let Kind { access, licenses, .. } = self.kinds.get(number);
+        let until = self.reservations.until(*access, self.end_of(seconds));
+        self.licenses.take(licenses, until);
         self.ground.take(shares);
         self.releases.add(until, shares);
         self.promises.charge(&self.ground.sites, shares, until);
@@ -418,6 +447,7 @@ impl<'a> Planning<'a, '_> {
             nodes: shares.iter().map(|share| self.ground.sites[share.site].run_node(share)).collect(),
             time_limit: job.time_limit,
             partition: job.partition.to_string(),
+            reservation: access.number().map(|number| self.reservations.name(number).to_string()),
         });
     }
 
@@ -456,8 +486,13 @@ impl<'a> Planning<'a, '_> {
             None
         } else if self.cluster.is_possible(&job.partition, &job.request) {
             let names = self.unavailable(job, number);
+            let is_of_reservation = names.is_empty() && self.kinds.get(number).access != Access::OUTSIDE;
             let names = hostlist::compress(names.iter().map(|name| name.as_str()));
-            Some((Reason::ReqNodeNotAvail, Arc::from(format!("UnavailableNodes:{names}"))))
+            // Its reservation's nodes are all there, and too few or too small.
+            Some(match is_of_reservation {
+                true => (Reason::Reservation, Arc::from("")),
+                false => (Reason::ReqNodeNotAvail, Arc::from(format!("UnavailableNodes:{names}"))),
+            })
         } else {
             Some((Reason::BadConstraints, Arc::from("")))
         };
@@ -485,12 +520,12 @@ impl<'a> Planning<'a, '_> {
     /// A blocked job: the first K of a partition get a protected start.
     fn wait_its_turn(&mut self, job: &'a Job, number: usize, seconds: i64) {
         let kind = self.kinds.get(number);
-        let Some(field) = kind.field else { return };
+        let Some(line) = kind.line() else { return };
         if kind.demand.as_ref().is_some_and(|demand| demand.switches_max.is_some()) {
             let until = choosy_until(job, self.parameters);
             self.cycle.wake = self.cycle.wake.into_iter().chain(until).min();
         }
-        let before = self.blocked.entry(field).or_insert(0);
+        let before = self.blocked.entry(line).or_insert(0);
         let position = *before;
         *before = before.saturating_add(1);
         if self.licenses.shortage(&self.kinds.get(number).licenses).is_some() {
@@ -501,12 +536,16 @@ impl<'a> Planning<'a, '_> {
             // A job of which nothing is recorded is understood to wait behind others.
             self.give_reason(job, Reason::Priority, "");
         }
-        if self.policy.backfill
-            && position < self.policy.reservations
-            && self.promises.count() < self.policy.reservations_max as usize
-        {
+        if self.may_protect(position) {
             self.reserve(job, number, seconds);
         }
+    }
+
+    /// Whether the job at this place of its line gets a protected start.
+    fn may_protect(&self, position: u32) -> bool {
+        self.policy.backfill
+            && position < self.policy.reservations
+            && self.promises.count() < self.policy.reservations_max as usize
     }
 
     fn reserve(&mut self, job: &Job, number: usize, seconds: i64) {
@@ -516,13 +555,20 @@ impl<'a> Planning<'a, '_> {
         if !kind.licenses.is_empty() {
             self.ground.count_steps(self.licenses.fill(self.cluster, self.now));
         }
-        let not_before = kind.not_before(seconds.unwrap_or(FOR_EVER));
         let (releases, promises, licenses) = (&mut self.releases, &mut self.promises, &self.licenses);
         let mut earliest = |wanted: &Wanted<'_>| {
             releases.earliest(self.cluster, &self.ground, self.now, promises, licenses, wanted)
         };
-        let order = &kind.order;
-        let wanted = Wanted { demand, licenses: &kind.licenses, order, seconds, from: None, not_before };
+        let wanted = Wanted {
+            demand,
+            licenses: &kind.licenses,
+            order: &kind.order,
+            seconds,
+            from: None,
+            not_before: kind.not_before(seconds.unwrap_or(FOR_EVER)),
+            reservations: &self.reservations,
+            access: kind.access,
+        };
         let mut found = earliest(&wanted);
         if demand.switches_max.is_some() && !demand.is_of_one_node() {
             let demand = Demand { switches_max: None, ..demand.clone() };

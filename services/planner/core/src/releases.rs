@@ -14,6 +14,7 @@ use daybook_schemas::orders::RunWish;
 use crate::ground::Ground;
 use crate::licenses::{Enough, Licenses, Need};
 use crate::promises::{Promises, Timelines};
+use crate::reservations::{Access, Reservations};
 use crate::timeline::Timeline;
 
 /// What a run gives back, all at once.
@@ -79,6 +80,9 @@ pub(crate) struct Wanted<'a> {
     pub(crate) from: Option<UtcMicros>,
     /// Of a demand of one node: before when no start is possible, as is known.
     pub(crate) not_before: Option<UtcMicros>,
+    /// What keeps nodes from it, and in which of them it is tried.
+    pub(crate) reservations: &'a Reservations<'a>,
+    pub(crate) access: Access,
 }
 
 impl Wanted<'_> {
@@ -87,8 +91,10 @@ impl Wanted<'_> {
         self.seconds.map(|seconds| seconds.saturating_mul(1_000_000).max(1))
     }
 
+    /// When it gives back what it gets at `start`: with the reservation that it is tried in at the latest.
     fn end(&self, start: UtcMicros) -> Option<UtcMicros> {
-        self.micros().map(|micros| UtcMicros(start.0.saturating_add(micros)))
+        let end = self.micros().map(|micros| UtcMicros(start.0.saturating_add(micros)));
+        self.reservations.until(self.access, end)
     }
 }
 
@@ -148,8 +154,8 @@ impl<'a> Releases<'a> {
 
     /// The earliest start after `now` that limits and earlier promises allow; `None` where no limit leads to one.
     ///
-    /// More becomes free as time goes, so only where something comes back (or a promise ends) can a start become
-    /// possible: a demand of one node is tried on just those nodes, one of several as soon as enough nodes could give
+    /// More becomes free as time goes, so only where something comes back (or a promise or a reservation ends) can a start
+    /// become possible: a demand of one node is tried on just those nodes, one of several as soon as enough nodes could give
     /// their part. Where licences can be had that could not be before, all nodes are tried.
     pub(crate) fn earliest(
         &mut self,
@@ -168,6 +174,7 @@ impl<'a> Releases<'a> {
             && wanted.demand.is_of_one_node()
             && wanted.demand.nodes_max != Some(0)
             && wanted.licenses.is_empty()
+            && wanted.reservations.is_empty()
             && let Some(outcome) = self.earliest_drawn(ground, promises, timelines, wanted)
         {
             return outcome;
@@ -177,6 +184,7 @@ impl<'a> Releases<'a> {
         let promises = &*promises;
         let mut releases = self.all.iter().peekable();
         let mut ends = promises.ends().iter().skip_while(|(end, _)| *end <= now).peekable();
+        let mut opens = wanted.reservations.opens().iter().peekable();
         let mut touched: Vec<usize> = Vec::new();
         let mut from = wanted.from;
         let mut wait = licenses.wait(wanted.licenses, now, wanted.seconds);
@@ -184,7 +192,9 @@ impl<'a> Releases<'a> {
             let next_release = releases.peek().map(|release| release.at);
             let next_end = ends.peek().map(|(end, _)| *end);
             let next_license = wait.as_ref().and_then(|wait| wait.next_instant());
-            let instant = [next_release, next_end, next_license, from].into_iter().flatten().min()?;
+            let next_open = opens.peek().map(|(end, _)| *end);
+            let instants = [next_release, next_end, next_license, next_open, from];
+            let instant = instants.into_iter().flatten().min()?;
             let begins = from == Some(instant);
             from = from.filter(|_| !begins);
             touched.clear();
@@ -192,6 +202,9 @@ impl<'a> Releases<'a> {
                 touched.extend(release.look(ground).iter().filter_map(|share| future.give(share)));
             }
             while let Some((_, site)) = ends.next_if(|(end, _)| *end == instant) {
+                touched.extend(future.is_wanted(*site).then_some(*site));
+            }
+            while let Some((_, site)) = opens.next_if(|(end, _)| *end == instant) {
                 touched.extend(future.is_wanted(*site).then_some(*site));
             }
             let enough = wait.as_mut().map_or(Enough::Still, |wait| wait.reach(instant));
@@ -278,9 +291,16 @@ impl<'g, 'a> Future<'g, 'a> {
         wanted: &Wanted<'_>,
         order: &[usize],
     ) -> Option<Found> {
+        let Wanted { reservations, access, .. } = *wanted;
+        if !reservations.may_begin(access, start) {
+            return None;
+        }
         let end = wanted.end(start);
         let left = |site: usize| {
             self.ground.count_steps(1);
+            if reservations.closing(access, site, start, end).is_some() {
+                return None;
+            }
             let free = Cow::Borrowed(self.free(site)?);
             Some(promises.without(&self.ground.sites[site], site, free, Some(start), end))
         };

@@ -245,6 +245,9 @@ fn check(simulation: &Simulation, cycle: &Cycle, job: &Job) {
             assert!(in_line, "{text}");
         }
         Block::FewSwitches { .. } => panic!("nobody asks for few switches: {text}"),
+        Block::ReservationWanted { .. } | Block::KeptByReservation { .. } => {
+            panic!("nothing is reserved here: {text}")
+        }
         Block::StartsInFront { .. } => panic!("the queue is settled: {text}"),
     }
     if told.place.is_some() {

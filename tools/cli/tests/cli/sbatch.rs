@@ -60,7 +60,7 @@ fn what_is_no_script_is_refused_and_nothing_is_sent() {
     daemon.file("baddir.sh", "#!/bin/bash\n#SBATCH --nosuch=1\nhostname\n");
     daemon.file("word.sh", "#!/bin/bash\n#SBATCH -n 2 b\nhostname\n");
     daemon.file("pbs.sh", "#!/bin/bash\n#PBS -N x\nhostname\n");
-    daemon.file("refused.sh", "#!/bin/bash\n#SBATCH --reservation=x\nhostname\n");
+    daemon.file("refused.sh", "#!/bin/bash\n#SBATCH --container=x\nhostname\n");
     daemon.file("large.sh", format!("#!/bin/bash\n{}", "#\n".repeat(5 << 20)));
     let not_a_script = "stderr:\n\
         sbatch: error: This does not look like a batch script.  The first\n\
@@ -99,10 +99,7 @@ fn what_is_no_script_is_refused_and_nothing_is_sent() {
             "stderr:\nsbatch: error: #PBS lines are not supported by daybook yet: --ignore-pbs submits the script \
              without them\nexit: 1",
         ),
-        (
-            "sbatch refused.sh",
-            "stderr:\nsbatch: error: --reservation is not supported by daybook yet\nexit: 1",
-        ),
+        ("sbatch refused.sh", "stderr:\nsbatch: error: --container is not supported by daybook yet\nexit: 1"),
         (
             "sbatch large.sh",
             "stderr:\nsbatch: error: the batch script has 10485772 bytes, at most 4194304 are accepted\n\
@@ -321,9 +318,9 @@ fn the_command_line_goes_before_the_environment_before_the_script() {
 #[test]
 fn a_variable_of_an_option_that_is_not_there_yet_is_refused() {
     let daemon = Daemon::start(accepting);
-    let answer = daemon.call("sbatch --wrap true").variable("SBATCH_RESERVATION", "x").run();
+    let answer = daemon.call("sbatch --wrap true").variable("SBATCH_CONTAINER", "x").run();
     let expected =
-        "stderr:\nsbatch: error: SBATCH_RESERVATION (--reservation) is not supported by daybook yet\nexit: 1";
+        "stderr:\nsbatch: error: SBATCH_CONTAINER (--container) is not supported by daybook yet\nexit: 1";
     assert_eq!(answer, expected);
     assert!(daemon.requests().is_empty());
 }

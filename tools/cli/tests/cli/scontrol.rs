@@ -108,8 +108,8 @@ fn mistakes_are_answered_without_the_daemon() {
         ),
         ("scontrol reconf", "stderr:\nscontrol: error: reconfigure is not supported by daybook yet\nexit: 1"),
         (
-            "scontrol create reservation",
-            "stderr:\nscontrol: error: create is not supported by daybook yet\nexit: 1",
+            "scontrol create partitionname=new nodes=n1",
+            "stderr:\nscontrol: error: create partitionname=new is not supported by daybook yet\nexit: 1",
         ),
         (
             "scontrol update partitionname=short state=up",

@@ -6,6 +6,7 @@ use daybook_schemas::api::{Block, NodeTrouble, OpenCondition, Outlook, Promise, 
 use daybook_schemas::job::{JobState, Reason};
 use daybook_schemas::license::License;
 use daybook_schemas::node::PartitionDefinition;
+use daybook_schemas::reservation::named;
 use daybook_schemas::{JobId, NodeName, UtcMicros};
 
 use super::NAMED_MAX;
@@ -66,6 +67,7 @@ pub(super) fn refusal(
     cluster: &Cluster,
     job: &Job,
     verdict: Reason,
+    now: UtcMicros,
     watch: &Watch,
 ) -> Option<(Block, Outlook)> {
     let partition = cluster.partition(&job.partition);
@@ -91,6 +93,9 @@ pub(super) fn refusal(
             }
             Block::NoSuchLicenses { licenses }
         }
+        (Reason::Reservation | Reason::ReservationDeleted, _) => {
+            return Some((reservation_wanted(cluster, now, job)?, Outlook::NotInLine));
+        }
         (Reason::ReqNodeNotAvail, _) => nodes_not_up(cluster, watch.met()),
         (Reason::BadConstraints, _) => {
             let why = could_ever_start(cluster, &job.partition, &job.request).err();
@@ -103,6 +108,30 @@ pub(super) fn refusal(
         _ => return None,
     };
     Some((block, Outlook::UntilChanged))
+}
+
+/// The reservation that a job asks for: the first that there is and that it may use, else the first that it names.
+fn reservation_wanted(cluster: &Cluster, now: UtcMicros, job: &Job) -> Option<Block> {
+    let names = || named(job.reservation.as_deref().unwrap_or_default());
+    let known = |name: &str| cluster.reservations().get(name);
+    let is_permitted = |name: &str| known(name).is_some_and(|found| found.admits(job));
+    let name = names().find(|name| is_permitted(name)).or_else(|| names().next())?;
+    Some(Block::ReservationWanted {
+        name: name.to_string(),
+        start: known(name).and_then(|found| found.window(now)).map(|window| window.start),
+        permitted: is_permitted(name),
+    })
+}
+
+/// The reservation without which the job would start.
+pub(super) fn kept(watch: &Watch) -> Option<Block> {
+    let (name, window, maintenance) = watch.kept_by()?;
+    Some(Block::KeptByReservation {
+        name: name.clone(),
+        start: window.start,
+        end: window.end,
+        maintenance: *maintenance,
+    })
 }
 
 fn partition_size(cluster: &Cluster, partition: &PartitionDefinition, job: &Job) -> Block {

@@ -42,7 +42,12 @@ pub fn explain(cluster: &Cluster, now: UtcMicros, policy: &Policy, id: JobId) ->
     let mut watch = Watch::new(id);
     let cycle = decide(cluster, now, policy, Some(&mut watch));
     let verdict = watch.reason().unwrap_or(job.reason);
-    if let Some((block, outlook)) = blocks::refusal(cluster, job, verdict, &watch) {
+    if let Some(block) = blocks::kept(&watch) {
+        explanation.blocks.push(block);
+        explanation.outlook = Some(outlook::of(cluster, now, policy, job, &watch, &cycle));
+        return Some(explanation);
+    }
+    if let Some((block, outlook)) = blocks::refusal(cluster, job, verdict, now, &watch) {
         explanation.blocks.push(block);
         explanation.outlook = Some(outlook);
         return Some(explanation);

@@ -1,7 +1,7 @@
 //! What a cycle does with one job.
 
 use daybook_model::fit::{Demand, place};
-use daybook_model::{Job, PendingKey, ReadyKind};
+use daybook_model::{Job, PendingKey, ReadyKind, Window};
 use daybook_schemas::events::PlannedStart;
 use daybook_schemas::job::Reason;
 use daybook_schemas::{JobId, NodeName, UtcMicros};
@@ -13,6 +13,7 @@ use crate::plan::{Planning, choosy_until};
 pub(crate) struct Watch {
     job: JobId,
     reason: Option<Reason>,
+    kept_by: Option<(String, Window, bool)>,
     met: Option<Met>,
 }
 
@@ -43,12 +44,17 @@ pub(crate) struct Met {
 
 impl Watch {
     pub(crate) fn new(job: JobId) -> Watch {
-        Watch { job, reason: None, met: None }
+        Watch { job, reason: None, kept_by: None, met: None }
     }
 
     /// The reason that the cycle gave; `None`: none, or it did not come to the job.
     pub(crate) fn reason(&self) -> Option<Reason> {
         self.reason
+    }
+
+    /// The reservation that alone keeps it from starting, with its time, and whether that is for maintenance.
+    pub(crate) fn kept_by(&self) -> Option<&(String, Window, bool)> {
+        self.kept_by.as_ref()
     }
 
     /// `None`: the cycle did not come to the job.
@@ -80,12 +86,22 @@ impl<'a> Planning<'a, '_> {
         }
     }
 
+    /// Notes the reservation that alone keeps a job from starting.
+    pub(crate) fn note_keeper(&mut self, job: &Job, keeper: usize) {
+        if let Some(watch) = self.watch.as_mut().filter(|watch| watch.job == job.id) {
+            let reservations = &self.reservations;
+            let name = reservations.name(keeper).to_string();
+            watch.kept_by = Some((name, reservations.window(keeper), reservations.is_maintenance(keeper)));
+        }
+    }
+
     /// Decides on the watched job, and notes what was so before and after.
     pub(crate) fn consider_watched(&mut self, job: &'a Job) {
-        let number = self.kind_of(job);
+        let access = self.access_of(job);
+        let number = self.kind_of(job, access);
         let until = self.end_of(self.window(job));
         let kind = self.kinds.get(number);
-        let field = kind.field;
+        let line = kind.line();
         let free = |site: usize| self.ground.free(site).map(Cow::Borrowed);
         let is_licensed = self.licenses.shortage(&kind.licenses).is_none();
         let demand = kind.demand.as_ref().filter(|_| is_licensed);
@@ -105,8 +121,8 @@ impl<'a> Planning<'a, '_> {
             without_promises: shares.map(names),
             few_switches,
             until,
-            was_closed: self.is_closed(field),
-            blocked_in_front: field.and_then(|field| self.blocked.get(&field)).copied().unwrap_or(0),
+            was_closed: self.is_closed(line),
+            blocked_in_front: line.and_then(|line| self.blocked.get(&line)).copied().unwrap_or(0),
             ..Met::default()
         };
         self.decide_on(job);

@@ -166,6 +166,7 @@ pub fn job(name: &str, partition: &str, minutes: u32) -> JobSpec {
         nice: 0,
         requeue: true,
         array: None,
+        reservation: None,
         script: BlobHash(String::new()),
         script_bytes: 0,
         command: None,

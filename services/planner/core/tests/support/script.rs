@@ -8,6 +8,9 @@
 //! partition main nodes=node01,node02 max_time=60 min_nodes=1 max_nodes=2 tier=1 state=UP exclusive
 //! submit NAME p=main t=30 N=1-2 n=4 c=2 tpn=2 mem=500 mem_per_cpu=500 mem_per_gpu=500 gres=a100:2 gpus=2 gpt=1
 //!        L=matlab:2,ansys contiguous switches=1@300 exclusive w=node01 x=node02 C=a array=0-9%2 begin=60 nice=5 after=ok:1 kill hold
+//!        reservation=r1,r2 uid=1002 account=ml
+//! reserve NAME nodes=node01 in=3600 for=1800 uids=1001 accounts=ml flags=maint,flex,overlap,magnetic,daily,purge=300,float
+//! unreserve NAME | reservations
 //! plan | why JOB | tick SECONDS | end RUN [fail] [held] | cancel JOB | hold JOB | drain NODE | resume NODE | down NODE | jobs |
 //!        fragmentation
 //! ```
@@ -19,15 +22,17 @@ use std::fmt::Write;
 use daybook_plan::Cycle;
 use daybook_plan::fragmentation::Figure;
 use daybook_schemas::JobId;
+use daybook_schemas::events::{ReservationCreated, ReservationDeleted};
 use daybook_schemas::grammar::license;
 use daybook_schemas::job::{
-    ArrayRequest, Dependencies, Dependency, DependencyKind, GpuRequest, GpuScope, JobSpec, JobState,
+    ArrayRequest, Dependencies, Dependency, DependencyKind, GpuRequest, GpuScope, JobSpec, JobState, JobUser,
     MemoryRequest, SwitchRequest, TimeLimit,
 };
 use daybook_schemas::license::License;
 use daybook_schemas::node::{
     ClusterParameters, NodeDefinition, NodeUpdateState, PartitionDefinition, PartitionState,
 };
+use daybook_schemas::reservation::{Repeat, ReservationDefinition, ReservationFlags, ReservationUser};
 use daybook_schemas::run::ExitStatus;
 use daybook_schemas::topology::{BlockDefinition, BlockTopology, SwitchDefinition, Topology};
 use daybook_schemas::{Mebibytes, NodeName, Seconds};
@@ -118,6 +123,8 @@ impl Script {
             "plan" => self.plan(),
             "why" => self.why(name),
             "jobs" => self.jobs(),
+            "reserve" => self.reserve(name, &mut options),
+            "reservations" => self.reservations(),
             "fragmentation" => self.fragmentation(),
             _ => self.change(verb, name, &mut options),
         };
@@ -243,6 +250,11 @@ impl Script {
         });
         spec.begin = options.number("begin").map(|seconds| self.simulation.now.plus_seconds(seconds.into()));
         spec.nice = options.number("nice").unwrap_or(0) as i32;
+        spec.reservation = options.get("reservation").map(str::to_string);
+        spec.account = options.get("account").map(str::to_string);
+        if let Some(uid) = options.number("uid") {
+            spec.user = JobUser { uid, ..(*spec.user).clone() }.into();
+        }
         spec.hold = options.get("hold").is_some();
         spec.kill_on_invalid_dependency = options.get("kill").is_some();
         if let Some((kind, other)) = options.get("after").and_then(|after| after.split_once(':')) {
@@ -322,6 +334,59 @@ impl Script {
         out
     }
 
+    fn reserve(&mut self, name: &str, options: &mut Options<'_>) -> String {
+        let start = self.simulation.now.plus_seconds(options.number("in").unwrap_or(0).into());
+        let mut nodes: Vec<NodeName> = options.list("nodes").into_iter().map(NodeName::from).collect();
+        nodes.sort_unstable();
+        let user = |uid: &str| ReservationUser { uid: uid.parse().unwrap(), name: uid.to_string() };
+        let mut flags = ReservationFlags::default();
+        for flag in options.list("flags") {
+            match flag.split_once('=').unwrap_or((flag, "")) {
+                ("maint", _) => flags.maintenance = true,
+                ("flex", _) => flags.flex = true,
+                ("overlap", _) => flags.overlap = true,
+                ("magnetic", _) => flags.magnetic = true,
+                ("float", _) => {
+                    flags.begins_in = Some(Seconds((start.seconds() - self.simulation.now.seconds()) as u64));
+                }
+                ("purge", seconds) => flags.purge_after = Some(Seconds(seconds.parse().unwrap())),
+                (repeat, _) => {
+                    let word = repeat.to_uppercase();
+                    flags.repeat =
+                        Repeat::ALL.iter().find(|(_, name)| *name == word).map(|(repeat, _)| *repeat);
+                    assert!(flags.repeat.is_some(), "unknown flag {repeat}");
+                }
+            }
+        }
+        let reservation = ReservationDefinition {
+            name: name.to_string(),
+            start,
+            end: start.plus_seconds(options.number("for").unwrap_or(3_600).into()),
+            nodes,
+            users: options.list("uids").into_iter().map(user).collect(),
+            accounts: options.list("accounts").into_iter().map(str::to_string).collect(),
+            flags,
+            ..ReservationDefinition::default()
+        };
+        self.simulation.say(daybook_schemas::Subject::Jobs, ReservationCreated { reservation });
+        String::new()
+    }
+
+    /// What is reserved, from when to when.
+    fn reservations(&self) -> String {
+        let after = |at: daybook_schemas::UtcMicros| (at.0 - DAWN.0) / 1_000_000;
+        let now = self.simulation.now;
+        let windows = self.simulation.cluster.reservations().iter();
+        let lines = windows.map(|(name, found)| match found.window(now) {
+            Some(window) => {
+                let state = if found.is_active(now) { "in force" } else { "to come" };
+                format!("  {name} {state} +{} to +{}\n", after(window.start), after(window.end))
+            }
+            None => format!("  {name} over\n"),
+        });
+        lines.collect()
+    }
+
     fn change(&mut self, verb: &str, name: &str, options: &mut Options<'_>) -> String {
         let number = || JobId(name.parse().unwrap());
         let simulation = &mut self.simulation;
@@ -337,6 +402,9 @@ impl Script {
             }
             "cancel" => simulation.cancel(number()),
             "hold" => simulation.hold(number()),
+            "unreserve" => {
+                simulation.say(daybook_schemas::Subject::Jobs, ReservationDeleted { name: name.to_string() });
+            }
             "drain" => simulation.update_node(name, NodeUpdateState::Drain),
             "resume" => simulation.update_node(name, NodeUpdateState::Resume),
             "down" => simulation.update_node(name, NodeUpdateState::Down),
@@ -393,7 +461,8 @@ pub fn describe(cycle: &Cycle) -> String {
     for start in &cycle.starts {
         let task =
             start.array.map(|task| format!(" (task {}_{})", task.array_job, task.task)).unwrap_or_default();
-        writeln!(out, "  start {}{task}", start.run).unwrap();
+        let inside = start.reservation.as_ref().map(|name| format!(" in {name}")).unwrap_or_default();
+        writeln!(out, "  start {}{task}{inside}", start.run).unwrap();
         for share in &start.nodes {
             write!(out, "    {} cpus {} tasks {} mem {}", share.node, share.cpus, share.tasks, share.memory)
                 .unwrap();

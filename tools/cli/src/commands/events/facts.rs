@@ -4,11 +4,14 @@ use daybook_schemas::events::{
     ClusterConfigured, JobCancelRequested, JobFinished, JobHeld, JobReleased, JobRequeued, JobSubmitted,
     JobTarget, JobUpdated, LogDurabilityDeclared, LogSync, LogVersionBarrier, NodeLeaseLost,
     NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated, PlannerCycle, ReasonChange, ReasonFigures,
-    RunAllocated, RunEnded, RunLost, RunNodeReleased, RunStarted,
+    ReservationCreated, ReservationDeleted, ReservationUpdated, RunAllocated, RunEnded, RunLost,
+    RunNodeReleased, RunStarted,
 };
 use daybook_schemas::grammar::duration::format_time_limit;
+use daybook_schemas::grammar::hostlist;
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::GpuScope;
+use daybook_schemas::reservation::ReservationDefinition;
 use daybook_schemas::run::RunNode;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -50,6 +53,9 @@ pub fn of(event_type: &str, data: &Value) -> String {
         "node.registered.v1" => with(data, node_registered),
         "node.updated.v1" => with(data, node_updated),
         "planner.cycle.v1" => with(data, planner_cycle),
+        "reservation.created.v1" => with(data, |data: ReservationCreated| reservation(&data.reservation)),
+        "reservation.updated.v1" => with(data, |data: ReservationUpdated| reservation(&data.reservation)),
+        "reservation.deleted.v1" => with(data, |data: ReservationDeleted| data.name),
         "run.allocated.v1" => with(data, run_allocated),
         "run.ended.v1" => with(data, run_ended),
         "run.lost.v1" => with(data, |data: RunLost| {
@@ -65,6 +71,15 @@ pub fn of(event_type: &str, data: &Value) -> String {
         _ => None,
     };
     known.unwrap_or_else(|| everything(data))
+}
+
+fn reservation(data: &ReservationDefinition) -> String {
+    let nodes = hostlist::compress(data.nodes.iter().map(|name| name.as_str()));
+    let flags = data.flags_notation();
+    let flags = if flags.is_empty() { flags } else { format!(", {flags}") };
+    let users = data.users.iter().map(|user| user.name.as_str());
+    let whose: Vec<&str> = users.chain(data.accounts.iter().map(String::as_str)).collect();
+    format!("{} on {nodes}, {} to {}, for {}{flags}", data.name, data.start, data.end, whose.join(","))
 }
 
 fn durability_declared(data: LogDurabilityDeclared) -> String {

@@ -47,6 +47,7 @@ pub fn build(
         nice: wishes.nice,
         requeue: wishes.requeue,
         array: wishes.array,
+        reservation: wishes.reservation.filter(|names| !names.is_empty()),
         script: Text(script.bytes),
         command,
         arguments: arguments.to_vec(),

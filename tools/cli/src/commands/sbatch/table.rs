@@ -122,7 +122,12 @@ pub const OPTIONS: &[Opt] = &[
     Opt::new(Some('Q'), "quiet", Nothing, "print nothing but errors"),
     Opt::refused(None, "reboot", Nothing),
     Opt::new(None, "requeue", Nothing, "start it again after it was interrupted"),
-    Opt::refused(None, "reservation", Value("NAME")),
+    Opt::new(
+        None,
+        "reservation",
+        Value("NAMES"),
+        "start only in one of these reservations, joined by commas",
+    ),
     Opt::refused(None, "signal", Value("[R][B:]SIGNAL[@SECONDS]")),
     Opt::refused(None, "sockets-per-node", Value("N")),
     Opt::refused(None, "spread-job", Nothing),

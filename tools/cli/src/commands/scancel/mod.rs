@@ -105,6 +105,7 @@ fn read_wish<'a>(given: impl Iterator<Item = &'a Given>, operands: &[String]) ->
             "account" => filter.accounts = vec![value],
             "name" => filter.names = vec![value],
             "partition" => filter.partitions = vec![value],
+            "reservation" => filter.reservations = vec![value],
             "qos" => filter.qos = vec![value],
             "me" => filter.uids = vec![people::own_uid()],
             "user" => {

@@ -17,7 +17,7 @@ pub const OPTIONS: &[Opt] = &[
     Opt::new(Some('p'), "partition", Takes::Value("NAME"), "only jobs of this partition"),
     Opt::new(Some('q'), "qos", Takes::Value("NAME"), "only jobs of this QOS"),
     Opt::new(Some('Q'), "quiet", Takes::Nothing, "say nothing of jobs that are unknown or have ended"),
-    Opt::refused(Some('R'), "reservation", Takes::Value("NAME")),
+    Opt::new(Some('R'), "reservation", Takes::Value("NAME"), "only jobs of this reservation"),
     Opt::refused(None, "sibling", Takes::Value("NAME")),
     Opt::new(
         Some('s'),

@@ -3,7 +3,8 @@
 mod jobs;
 mod keyword;
 mod ping;
-mod show;
+pub mod reservation;
+pub mod show;
 mod table;
 mod update;
 mod update_job;
@@ -21,8 +22,8 @@ pub use ping::run as ping;
 
 pub const COMMAND: Command = Command {
     name: "scontrol",
-    summary: "Show jobs, nodes and partitions, and change them.\n\n\
-              Commands: show, hold, uhold, release, requeue, requeuehold, update, ping, version, help.\n\
+    summary: "Show jobs, nodes, partitions and reservations, and change them.\n\n\
+              Commands: show, hold, uhold, release, requeue, requeuehold, update, create, delete, ping, version, help.\n\
               Words may be shortened, in any letter case; docs/commands/scontrol.md has all of them.",
     usage: "scontrol [OPTION]... COMMAND [ARGUMENT]...",
     options: table::OPTIONS,
@@ -92,6 +93,8 @@ fn run(arguments: &[String]) -> u8 {
         Some(Keyword::Requeue) => jobs::requeue(word, rest, false),
         Some(Keyword::RequeueHold) => jobs::requeue(word, rest, true),
         Some(Keyword::Update) => update::run(rest),
+        Some(Keyword::Create) => reservation::create(rest),
+        Some(Keyword::Delete) => reservation::delete(rest),
         Some(Keyword::Ping) => ping(),
         Some(Keyword::Version) => {
             say::print(&format!("{SLURM_VERSION} ({DAYBOOK_VERSION})\n"));

@@ -1,6 +1,6 @@
 //! `scontrol update`: finds out what is to be changed.
 
-use super::{update_job, update_node};
+use super::{reservation, update_job, update_node};
 use crate::say;
 
 /// What a setting is called, in lower case, and its value.
@@ -9,8 +9,6 @@ pub type Setting = (String, String);
 /// Entities of Slurm that cannot be updated yet, by the key that names them.
 const REFUSED_ENTITIES: &[(&str, &str)] = &[
     ("partitionname", "updating a partition"),
-    ("reservationname", "updating a reservation"),
-    ("reservation", "updating a reservation"),
     ("stepid", "updating a step"),
     ("frontendname", "updating a front end"),
     ("suspendexctimeout", "updating the power plan"),
@@ -29,6 +27,10 @@ pub fn run(arguments: &[String]) -> u8 {
     if words.is_empty() {
         say::line("too few arguments for update keyword");
         return 1;
+    }
+    let is_of_job = words.iter().any(|word| word.to_ascii_lowercase().starts_with("job"));
+    if !is_of_job && words.iter().any(|word| reservation::is_meant(word)) {
+        return reservation::update(&words);
     }
     let mut settings: Vec<Setting> = Vec::new();
     for word in &words {
@@ -57,7 +59,7 @@ pub fn run(arguments: &[String]) -> u8 {
         update_node::run(&settings)
     } else {
         say::line("No valid entity in update command");
-        say::line("Input line must include \"NodeName\" or \"JobId\"");
+        say::line("Input line must include \"NodeName\", \"ReservationName\" or \"JobId\"");
         1
     }
 }

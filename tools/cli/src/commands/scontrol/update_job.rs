@@ -36,7 +36,6 @@ const REFUSED: &[&str] = &[
     "reqcores",
     "reqsockets",
     "reqthreads",
-    "reservationname",
     "resetaccruetime",
     "shared",
     "sitefactor",
@@ -197,6 +196,7 @@ impl Subject<'_> {
                 change.begin = Some(begin);
             }
             "nice" => change.nice = Some(value.parse().map_err(|_| self.invalid("Invalid nice value"))?),
+            "reservationname" | "reservation" => change.reservation = text(),
             "requeue" => change.requeue = Some(self.yes_or_no("Requeue", value)?),
             "dependency" => {
                 change.dependencies =

@@ -9,8 +9,9 @@ pub mod state;
 mod table;
 mod wish;
 
-use daybook_schemas::api::{NodeView, PartitionView};
+use daybook_schemas::api::{NodeView, PartitionView, ReservationView};
 
+use super::scontrol::show::reservation;
 use super::{Command, json};
 use crate::client::{CallError, Client};
 use crate::options::{self, Order};
@@ -66,6 +67,14 @@ fn run(arguments: &[String]) -> u8 {
 /// Asks once and prints the answer.
 fn answer(wish: &mut Wish) -> Result<u8, CallError> {
     let mut client = Client::connect()?;
+    if wish.reservations {
+        let reservations: Vec<ReservationView> = client.get("/v1/reservations")?;
+        if wish.json {
+            return Ok(json::print("reservations", &reservations));
+        }
+        say::print(&reservation::table(&reservations, wish.header, &Instants::from_environment()));
+        return Ok(0);
+    }
     let mut nodes: Vec<NodeView> = client.get("/v1/nodes")?;
     let mut partitions: Vec<PartitionView> = client.get("/v1/partitions")?;
     partitions.retain(|partition| wish.means_partition(partition));

@@ -4,13 +4,26 @@ use daybook_schemas::api::{NodeState, NodeView};
 
 /// `drng`, `mix`, `idle*`: at most five letters, and a star where the agent does not answer.
 pub fn compact(node: &NodeView) -> String {
+    if let Some(word) = reserved(node, "maint", "resv") {
+        return marked(node, word);
+    }
     marked(node, word(node, "drng", "drain", ["unk", "down", "idle", "mix", "alloc", "comp"]))
 }
 
 /// `draining`, `mixed`, `idle*`.
 pub fn long(node: &NodeView) -> String {
+    if let Some(word) = reserved(node, "maint", "reserved") {
+        return marked(node, word);
+    }
     let words = ["unknown", "down", "idle", "mixed", "allocated", "completing"];
     marked(node, word(node, "draining", "drained", words))
+}
+
+/// The word of a reservation, where it is what there is to say of a node: nothing runs there, and it is neither down nor
+/// drained.
+fn reserved(node: &NodeView, maintenance: &'static str, other: &'static str) -> Option<&'static str> {
+    let is_told = node.reservation.is_some() && !node.drain && node.state == NodeState::Idle;
+    is_told.then_some(if node.maintenance { maintenance } else { other })
 }
 
 /// `MIXED+DRAIN`, `DOWN+NOT_RESPONDING`: scontrol's form, the base state and what is added to it.
@@ -26,6 +39,8 @@ pub fn with_flags(node: &NodeView) -> String {
     let flags = [
         (node.state == NodeState::Completing, "+COMPLETING"),
         (node.drain, "+DRAIN"),
+        (node.maintenance, "+MAINTENANCE"),
+        (node.reservation.is_some(), "+RESERVED"),
         (node.not_responding, "+NOT_RESPONDING"),
     ];
     for (set, flag) in flags {
@@ -47,6 +62,8 @@ pub fn rank(node: &NodeView) -> u32 {
     };
     let flag = |set: bool, bit: u32| if set { bit } else { 0 };
     number
+        + flag(node.reservation.is_some(), 0x20)
+        + flag(node.maintenance, 0x100)
         + flag(node.drain, 0x200)
         + flag(node.state == NodeState::Completing, 0x400)
         + flag(node.not_responding, 0x800)
@@ -104,6 +121,8 @@ pub enum Wanted {
     Drained,
     Completing,
     NotResponding,
+    Maintenance,
+    Reserved,
     /// A state of Slurm's that no node of Daybook is in.
     Never,
     All,
@@ -128,7 +147,7 @@ impl Wanted {
             ("cloud", 2, Wanted::Never),
             ("fail", 2, Wanted::Never),
             ("future", 2, Wanted::Never),
-            ("maint", 3, Wanted::Never),
+            ("maint", 3, Wanted::Maintenance),
             ("perfctrs", 3, Wanted::Never),
             ("planned", 2, Wanted::Never),
             ("power_down", 7, Wanted::Never),
@@ -136,7 +155,7 @@ impl Wanted {
             ("powering_down", 9, Wanted::Never),
             ("powering_up", 9, Wanted::Never),
             ("reboot", 3, Wanted::Never),
-            ("reserved", 3, Wanted::Never),
+            ("reserved", 3, Wanted::Reserved),
         ];
         let text = text.to_ascii_lowercase();
         let fits =
@@ -154,6 +173,8 @@ impl Wanted {
             Wanted::Drained => node.drain && !is_busy(node),
             Wanted::Completing => node.state == NodeState::Completing,
             Wanted::NotResponding => node.not_responding,
+            Wanted::Maintenance => node.maintenance,
+            Wanted::Reserved => node.reservation.is_some(),
             Wanted::Never => false,
             Wanted::All => true,
         }
@@ -174,7 +195,7 @@ mod tests {
             ("mix", Some(Wanted::Base(NodeState::Mixed))),
             ("comp", Some(Wanted::Completing)),
             ("all", Some(Wanted::All)),
-            ("maint", Some(Wanted::Never)),
+            ("maint", Some(Wanted::Maintenance)),
             ("foo", None),
             ("", None),
         ] {

@@ -23,7 +23,7 @@ pub const OPTIONS: &[Opt] = &[
     Opt::new(Some('h'), "noheader", Takes::Nothing, "no line with the columns' names"),
     Opt::new(Some('n'), "nodes", Takes::Value("NODES"), "only these nodes"),
     Opt::new(Some('p'), "partition", Takes::Value("NAMES"), "only these partitions"),
-    Opt::refused(Some('T'), "reservation", Takes::Nothing),
+    Opt::new(Some('T'), "reservation", Takes::Nothing, "the reservations"),
     Opt::new(Some('r'), "responding", Takes::Nothing, "only nodes that answer"),
     Opt::new(Some('S'), "sort", Takes::Value("KEYS"), "order by these letters of --format, such as #P,-t"),
     Opt::new(Some('t'), "states", Takes::Value("STATES"), "only nodes in these states").or(&["state"]),

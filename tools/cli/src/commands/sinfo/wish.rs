@@ -35,6 +35,8 @@ pub struct Wish {
     /// A line with the time above the table.
     pub headline: bool,
     pub json: bool,
+    /// The reservations, and nothing of nodes.
+    pub reservations: bool,
     pub iterate: Option<Duration>,
     /// Empty: all that are not hidden.
     pub partitions: Vec<String>,
@@ -74,6 +76,7 @@ pub fn read(options: &[Given]) -> Result<Wish, u8> {
         header: true,
         headline: false,
         json: false,
+        reservations: false,
         iterate: None,
         partitions: Vec::new(),
         hidden_too: false,
@@ -89,6 +92,7 @@ pub fn read(options: &[Given]) -> Result<Wish, u8> {
             "all" => wish.hidden_too = true,
             "hide" => wish.hidden_too = false,
             "dead" => wish.responding = Some(false),
+            "reservation" => wish.reservations = true,
             "responding" => wish.responding = Some(true),
             "exact" => wish.grouping.exact = true,
             "format" => format = Some((false, text.to_string())),

@@ -111,13 +111,13 @@ fn flag(row: &Row<'_>, column: JobColumn, out: &mut String) {
     out.push(if row.is_true(column) { '1' } else { '0' });
 }
 
-/// `None`, `Resources`; of nodes that are not there also which.
+/// `None`, `Resources`; of nodes that are not there also which, or that they are reserved.
 fn reason(row: &Row<'_>, out: &mut String) {
     let word = row.text(JobColumn::Reason).unwrap_or("None");
     out.push_str(word);
     if let Some(detail) = row.text(JobColumn::ReasonDetail)
         && word == "ReqNodeNotAvail"
-        && detail.starts_with("UnavailableNodes:")
+        && !detail.is_empty()
     {
         out.push_str(", ");
         out.push_str(detail);
@@ -249,7 +249,9 @@ pub const FIELDS: &[Field] = {
         field('T', "State", "STATE", &[State], |r, _, o| text_or(r, State, "", o)),
         field('u', "UserName", "USER", &[User], |r, _, o| text_or(r, User, "", o)),
         field('U', "UserID", "UID", &[Uid], |r, _, o| number(r, Uid, o)),
-        unset(Some('v'), "Reservation", "RESERVATION", null),
+        field('v', "Reservation", "RESERVATION", &[Reservation], |r, _, o| {
+            text_or(r, Reservation, "(null)", o)
+        }),
         field('V', "SubmitTime", "SUBMIT_TIME", &[SubmitTime], |r, i, o| instant(r, i, SubmitTime, o)),
         unset(Some('w'), "WCKey", "WCKEY", null),
         field('W', "Licenses", "LICENSES", &[Licenses], |r, _, o| text_or(r, Licenses, "(null)", o)),

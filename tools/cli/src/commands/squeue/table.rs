@@ -28,7 +28,7 @@ pub const OPTIONS: &[Opt] = &[
     Opt::new(Some('p'), "partition", Takes::Value("NAMES"), "only jobs in these partitions"),
     Opt::refused(Some('P'), "priority", Takes::Nothing),
     Opt::new(Some('q'), "qos", Takes::Value("NAMES"), "only jobs of these qualities of service"),
-    Opt::refused(Some('R'), "reservation", Takes::Value("NAME")),
+    Opt::new(Some('R'), "reservation", Takes::Value("NAMES"), "only jobs of these reservations"),
     Opt::refused(None, "sibling", Takes::Nothing),
     Opt::new(Some('S'), "sort", Takes::Value("KEYS"), "order by these letters of --format, such as P,-p"),
     Opt::new(None, "start", Takes::Nothing, "waiting jobs with the start that is expected"),

@@ -105,6 +105,7 @@ pub fn read(options: &[Given]) -> Result<Wish, u8> {
             "nodelist" => filter.nodes = nodes(text)?,
             "partition" => filter.partitions = list(text),
             "qos" => filter.qos = list(text),
+            "reservation" => filter.reservations = list(text),
             "sort" => sort = Some(text.to_string()),
             "start" => start = true,
             "states" => (filter.states, nothing) = states(text)?,

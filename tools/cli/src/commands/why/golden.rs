@@ -542,3 +542,48 @@ fn spans_have_two_units_at_most() {
         assert_eq!(super::words::span(seconds), text, "{seconds}");
     }
 }
+
+#[test]
+fn reservations_are_named_with_their_times() {
+    let wanted = |start, permitted| Block::ReservationWanted { name: "course".to_string(), start, permitted };
+    let kept = |maintenance| Block::KeptByReservation {
+        name: "works".to_string(),
+        start: at(600),
+        end: at(4_200),
+        maintenance,
+    };
+    let held = Block::Held { by_administrator: false, after_failed_launch: false };
+    check(
+        &[
+            outside(Reason::Reservation, wanted(Some(at(3_000)), true)),
+            outside(Reason::Reservation, wanted(Some(at(3_000)), false)),
+            outside(Reason::Reservation, wanted(Some(at(-60)), true)),
+            outside(Reason::Reservation, wanted(None, true)),
+            outside(Reason::ReservationDeleted, held),
+            outside(Reason::ReqNodeNotAvail, kept(true)),
+            outside(Reason::ReqNodeNotAvail, kept(false)),
+        ],
+        expect![[r#"
+            Job 123 (train, alice) waits in partition gpu: Reservation, for 2 h 10 min.
+            It asks for the reservation course, which begins at 2026-12-02T20:50:00, in 50 min.
+
+            Job 123 (train, alice) waits in partition gpu: Reservation, for 2 h 10 min.
+            It asks for the reservation course, which is not for its user and account.
+
+            Job 123 (train, alice) waits in partition gpu: Reservation, for 2 h 10 min.
+            It asks for the reservation course, whose nodes are too few or too small for it.
+
+            Job 123 (train, alice) waits in partition gpu: Reservation, for 2 h 10 min.
+            The reservation course that it asks for is over; it is held as soon as that is recorded.
+
+            Job 123 (train, alice) waits in partition gpu: ReservationDeleted, for 2 h 10 min.
+            The reservation that it asked for is over; "scontrol release 123" lets it go without one.
+
+            Job 123 (train, alice) waits in partition gpu: ReqNodeNotAvail, for 2 h 10 min.
+            It would start now, but for the reservation works: it keeps the nodes for maintenance from 2026-12-02T20:10:00 to 2026-12-02T21:10:00.
+
+            Job 123 (train, alice) waits in partition gpu: ReqNodeNotAvail, for 2 h 10 min.
+            It would start now, but for the reservation works: it keeps the nodes for others from 2026-12-02T20:10:00 to 2026-12-02T21:10:00.
+        "#]],
+    );
+}

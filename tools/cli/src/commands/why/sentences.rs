@@ -80,6 +80,9 @@ fn block_line(block: &Block, explanation: &Explanation, instants: &Instants) -> 
         Block::Held { after_failed_launch: true, .. } => format!(
             "It could not be launched, and another try would fail too; when the cause is gone, \"scontrol release {id}\" lets it go."
         ),
+        Block::Held { .. } if explanation.reason == Reason::ReservationDeleted => format!(
+            "The reservation that it asked for is over; \"scontrol release {id}\" lets it go without one."
+        ),
         Block::Held { by_administrator: true, .. } => {
             format!(
                 "An administrator holds it, and only an administrator can release it (scontrol release {id})."
@@ -125,6 +128,35 @@ fn block_line(block: &Block, explanation: &Explanation, instants: &Instants) -> 
             format!(
                 "{} of its array {run}, and no more than {most} may at once (%{most}).",
                 counted(*running, "task")
+            )
+        }
+        Block::ReservationWanted { name, start: None, .. } => {
+            format!(
+                "The reservation {name} that it asks for is over; it is held as soon as that is recorded."
+            )
+        }
+        Block::ReservationWanted { name, permitted: false, .. } => {
+            format!("It asks for the reservation {name}, which is not for its user and account.")
+        }
+        Block::ReservationWanted { name, start: Some(start), .. } => {
+            let ahead = start.seconds() - explanation.now.seconds();
+            match ahead > 0 {
+                true => format!(
+                    "It asks for the reservation {name}, which begins at {}, in {}.",
+                    instants.text(*start),
+                    span(ahead)
+                ),
+                false => format!(
+                    "It asks for the reservation {name}, whose nodes are too few or too small for it."
+                ),
+            }
+        }
+        Block::KeptByReservation { name, start, end, maintenance } => {
+            let what = if *maintenance { "for maintenance" } else { "for others" };
+            format!(
+                "It would start now, but for the reservation {name}: it keeps the nodes {what} from {} to {}.",
+                instants.text(*start),
+                instants.text(*end)
             )
         }
         Block::NodesNotUp { nodes, count } => nodes_not_up(nodes, *count),

@@ -135,7 +135,7 @@ impl Site {
         let id = self.cluster.next_job_id();
         let authority = Authority::of_daemon(0).asked_by(user);
         let request = Request::Submission(Box::new(submission));
-        let (_, bodies) = request.decide(&self.cluster, &authority, peer, id)?;
+        let (_, bodies) = request.decide(&self.cluster, &authority, peer, id, UtcMicros::default())?;
         self.apply(bodies);
         let job = &self.cluster.jobs()[&id];
         Ok((job.account.to_string(), job.qos.to_string()))

@@ -7,7 +7,9 @@ use daybook_schemas::api::{JobSelector, JobView};
 use daybook_schemas::events::ClusterConfigured;
 use daybook_schemas::grammar::duration::{format_elapsed, format_time_limit};
 use daybook_schemas::grammar::{array, hostlist, job_id, license};
-use daybook_schemas::job::{ArrayRequest, GpuScope, JobState, MemoryRequest, ResourceRequest, TimeLimit};
+use daybook_schemas::job::{
+    ArrayRequest, GpuScope, JobState, MemoryRequest, Reason, ResourceRequest, TimeLimit,
+};
 use daybook_schemas::node::ClusterParameters;
 use daybook_schemas::run::RunNode;
 
@@ -156,8 +158,9 @@ fn who_and_state(record: &mut Record, job: &JobView, flags: Flags) {
 /// Without blanks, so that it is one word.
 fn reason(job: &JobView) -> String {
     let word = job.reason.word();
-    match job.reason_detail.starts_with("UnavailableNodes:") {
-        true => format!("{word},_{}", job.reason_detail),
+    // Nodes that are not there, or that are reserved; other details are for `daybook why`.
+    match job.reason == Reason::ReqNodeNotAvail && !job.reason_detail.is_empty() {
+        true => format!("{word},_{}", job.reason_detail.replace(' ', "_")),
         false => word.replace(' ', "_"),
     }
 }
@@ -284,6 +287,9 @@ fn request(record: &mut Record, job: &JobView, defaults: &Defaults) {
     let cpus = request.cpus_per_task.saturating_mul(request.tasks_per_node.unwrap_or(1).max(1));
     record.line(format!("MinCPUsNode={cpus} {memory} MinTmpDiskNode=0"));
     record.line(format!("Features={} DelayBoot=00:00:00", or_null(&request.features.join("&"))));
+    if let Some(names) = &job.reservation {
+        record.line(format!("Reservation={names}"));
+    }
     record.line(format!(
         "OverSubscribe={} Contiguous={} Licenses={} Network=(null)",
         if request.exclusive { "NO" } else { "OK" },

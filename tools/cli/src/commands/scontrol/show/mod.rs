@@ -7,6 +7,7 @@ mod license;
 mod lines;
 mod node;
 mod partition;
+pub mod reservation;
 mod topology;
 
 use super::Flags;
@@ -89,7 +90,7 @@ pub fn run(flags: Flags, arguments: &[String]) -> u8 {
         Entity::Licenses => license::show(flags, id),
         Entity::Nodes => node::show(flags, id),
         Entity::Partitions => partition::show(flags, id),
-        Entity::Reservations => print_line("No reservations in the system"),
+        Entity::Reservations => reservation::show(flags, id),
         Entity::Topology => topology::show(flags, id),
         Entity::Refused(name) => {
             say::error("scontrol", format!("show {name} is not supported by daybook yet"));

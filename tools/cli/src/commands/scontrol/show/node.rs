@@ -97,6 +97,9 @@ fn text(node: &NodeView, flags: Flags, instants: &Instants) -> String {
     record.line(format!("BootTime=None SlurmdStartTime={}", instants.text_or(node.registered_at, "None")));
     record.line("LastBusyTime=Unknown");
     resources(&mut record, node);
+    if let Some(reservation) = &node.reservation {
+        record.line(format!("ReservationName={reservation}"));
+    }
     if !node.reason.is_empty() {
         record.line(reason(node, instants));
     }
