@@ -3,7 +3,6 @@
 //! A request is decided on a copy of the accounts that follows its own events, so that what is said later in it may
 //! build on what was said before; all of its events are appended together, or none.
 
-mod accounts;
 mod conditions;
 mod coordinators;
 mod names;
@@ -12,6 +11,7 @@ mod removal;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod tree;
 mod users;
 
 use daybook_model::{Accounts, Cluster};
@@ -32,9 +32,9 @@ impl AccountsRequest {
     pub(super) fn decide(&self, cluster: &Cluster, authority: &Authority, peer: Peer) -> Decision {
         let mut edit = Edit::new(cluster, authority, peer);
         let reached = match &self.0.change {
-            AccountsChange::AddAccounts(asked) => accounts::add(&mut edit, asked),
-            AccountsChange::ModifyAccounts(asked) => accounts::modify(&mut edit, asked),
-            AccountsChange::RemoveAccounts(which) => accounts::remove(&mut edit, which),
+            AccountsChange::AddAccounts(asked) => tree::add(&mut edit, asked),
+            AccountsChange::ModifyAccounts(asked) => tree::modify(&mut edit, asked),
+            AccountsChange::RemoveAccounts(which) => tree::remove(&mut edit, which),
             AccountsChange::AddUsers(asked) => users::add(&mut edit, asked),
             AccountsChange::ModifyUsers(asked) => users::modify(&mut edit, asked),
             AccountsChange::RemoveUsers(which) => users::remove(&mut edit, which),

@@ -62,7 +62,7 @@ pub fn is_denied(error: &CallError) -> bool {
 pub fn refused(error: &CallError) -> u8 {
     let CallError::Refused(refusal) = error else {
         say::error("sacctmgr", error.to_string());
-        error.hint().iter().for_each(|hint| say::line(hint));
+        error.hint().iter().for_each(say::line);
         return 1;
     };
     if refusal.code == ErrorCode::PermissionDenied {
