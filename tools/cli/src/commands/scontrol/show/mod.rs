@@ -99,11 +99,6 @@ pub fn run(flags: Flags, arguments: &[String]) -> u8 {
     }
 }
 
-fn print_line(text: &str) -> u8 {
-    say::print(&format!("{text}\n"));
-    0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
