@@ -5,6 +5,7 @@ mod connection;
 mod harness;
 mod program;
 mod reservations;
+mod sacctmgr;
 mod sbatch;
 mod scancel;
 mod scontrol;
