@@ -43,9 +43,9 @@ pub enum AdminLevel {
     /// Nothing.
     #[default]
     None,
-    /// Jobs, nodes, partitions, reservations; accounts, users and associations. No configuration.
+    /// Everybody's jobs and reservations; accounts, users, associations and QOS.
     Operator,
-    /// Everything.
+    /// Everything, as root: nodes and partitions too.
     Administrator,
 }
 

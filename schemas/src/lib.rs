@@ -4,7 +4,8 @@
 //! - [`envelope`]: the event envelope, commits, drafts, actors.
 //! - [`events`]: one file per event type; [`events::Body`] is their closed list.
 //! - [`job`], [`node`], [`license`], [`run`], [`reservation`]: the vocabulary that events and answers share.
-//! - [`accounts`]: accounts, users, associations and qualities of service; [`priority`]: what the queue's order is made of.
+//! - [`accounts`]: accounts, users, associations and qualities of service; [`limits`]: their limits by name; [`priority`]: what
+//!   the queue's order is made of.
 //! - [`api`]: request and answer types of the HTTP interface.
 //! - [`orders`]: what dispatch tells an agent.
 //! - [`grammar`]: Slurm's notations (host lists, durations, memory, TRES, job ids, array tasks).
@@ -25,6 +26,7 @@ pub mod grammar;
 pub mod job;
 pub mod json_schema;
 pub mod license;
+pub mod limits;
 pub mod node;
 pub mod orders;
 pub mod priority;

@@ -373,6 +373,30 @@ pub struct ClusterParameters {
     /// `PriorityType=priority/multifactor`; absent: jobs stand in the order of their submission (`priority/basic`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<crate::priority::PriorityParameters>,
+    /// `AccountingStorageEnforce`, sorted, with all that follows from what is written there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accounting_enforced: Vec<AccountingEnforcement>,
+}
+
+/// What of the accounts binds jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AccountingEnforcement {
+    /// A job needs an association of its user with its account.
+    Associations,
+    /// Limits of associations and QOS hold.
+    Limits,
+    /// A job's QOS is one of its association's.
+    Qos,
+    /// A job starts only if limits on resource-minutes leave room for its whole time limit.
+    Safe,
+}
+
+impl ClusterParameters {
+    /// Whether this binds jobs.
+    pub fn enforces(&self, what: AccountingEnforcement) -> bool {
+        self.accounting_enforced.contains(&what)
+    }
 }
 
 impl Default for ClusterParameters {
@@ -401,6 +425,7 @@ impl Default for ClusterParameters {
             enable_user_top: false,
             backfill_by_expected_time: false,
             priority: None,
+            accounting_enforced: Vec::new(),
         }
     }
 }

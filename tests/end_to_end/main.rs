@@ -1,5 +1,6 @@
 //! Whole clusters with real processes: from `sbatch` to the ledger.
 
+mod accounts;
 mod arrays;
 mod changes;
 mod crash;

@@ -49,10 +49,10 @@ pub enum ErrorCode {
     InvalidJobId,
     /// The job has ended. 409
     AlreadyDone,
-    /// Jobs use it. 409
-    InUse,
     /// The state forbids it. 409
     WrongState,
+    /// What is to be removed or changed is still needed (jobs, a default): the details say by whom. 409
+    InUse,
     /// 403
     PermissionDenied,
     /// What was asked for is not there yet. 501

@@ -4,6 +4,7 @@
 //! credentials. An answer that is no success has status 4xx or 5xx and an [`ApiError`] as its body.
 
 mod accounting;
+mod accounts;
 mod cluster;
 mod error;
 mod events;
@@ -20,6 +21,11 @@ pub use accounting::{
     AccountingAnswer, AccountingQuery, AccountingRecord, CapacityAnswer, CapacityClass, CapacityQuery,
     CapacityRow, RecordKind,
 };
+pub use accounts::{
+    AccountCondition, AccountsChange, AccountsChangeRequest, AccountsChanged, AccountsTarget, AccountsView,
+    AddAccounts, AddUsers, AssociationSettings, Change, Coordinators, LimitChanges, ListChange,
+    ModifyAccounts, ModifyUsers, QosChange, QosNames, QosSettings, TresChange, UserCondition,
+};
 pub use cluster::{
     LicenseView, NodeState, NodeUpdateRequest, NodeView, PartitionChange, PartitionDeletion,
     PartitionSetting, PartitionView, Ping, Reconfiguration, ResourceCounts,
@@ -34,8 +40,8 @@ pub use operations::{OPERATIONS, Operation, openapi};
 pub use peer::Peer;
 pub use priorities::{AssociationShare, JobPriority, LevelFairShare, PrioritiesAnswer, SharesAnswer};
 pub use reservations::{
-    FlagChange, ListChange, NamedNodes, ReservationAnswer, ReservationDeletion, ReservationFlag,
-    ReservationRequest, ReservationView, ReservationWish,
+    FlagChange, NamedNodes, ReservationAnswer, ReservationDeletion, ReservationFlag, ReservationRequest,
+    ReservationView, ReservationWish,
 };
 pub use statistics::{BoundCount, CycleFigures, JobCounts, RecordedCycle, Statistics};
 pub use text::Text;

@@ -1,6 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ListChange;
 use crate::reservation::{Repeat, ReservationDefinition};
 use crate::units::{NodeName, Seconds, UtcMicros};
 
@@ -27,18 +28,6 @@ pub enum NamedNodes {
     All,
     /// These.
     These(Vec<NodeName>),
-}
-
-/// What a list becomes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ListChange {
-    /// These alone (`Users=a,b`).
-    Set(Vec<String>),
-    /// With these (`Users+=a`).
-    Add(Vec<String>),
-    /// Without these (`Users-=a`).
-    Remove(Vec<String>),
 }
 
 /// A flag of a reservation that is set (or, of an update, taken away).
@@ -103,10 +92,10 @@ pub struct ReservationWish {
     pub partition: Option<String>,
     /// Names of users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub users: Option<ListChange>,
+    pub users: Option<ListChange<String>>,
     /// Names of accounts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub accounts: Option<ListChange>,
+    pub accounts: Option<ListChange<String>>,
     /// Flags, in the order given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<FlagChange>,

@@ -21,6 +21,9 @@ pub struct JobUpdated {
     /// Another account, of a waiting job only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
+    /// Another quality of service, of a waiting job only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qos: Option<String>,
     /// New time limit, also of a running job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit: Option<TimeLimit>,
@@ -45,9 +48,6 @@ pub struct JobUpdated {
     /// Other reservations, joined by commas, of a waiting job only; empty: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<String>,
-    /// Another quality of service, of a waiting job only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub qos: Option<String>,
     /// A priority that stays as it is until the next such change or a release, of a waiting job only. It takes back `nice`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,

@@ -95,12 +95,13 @@ async fn serve(
     let planner = start_planner(roles, &opened, &live, &clock, configuration.daemon.node_lease);
     let snapshots_task = tokio::spawn(snapshots::keep(paths.snapshot(), live.clone(), snapshot_position));
 
-    let authority = Authority { daemon_uid: nix::unistd::geteuid().as_raw() };
+    let authority = Authority::of_daemon(nix::unistd::geteuid().as_raw());
     let mut router = axum::Router::new();
     if roles.gateway {
-        let intake = Intake::start(log.clone(), live.clone(), clock.clone(), authority);
+        let intake = Intake::start(log.clone(), live.clone(), clock.clone(), authority.clone());
         let read_configuration = reread(arguments.config.clone(), configuration.daemon.clone());
-        let gateway = Gateway { intake, live: live.clone(), log: log.clone(), authority, read_configuration };
+        let (live, log) = (live.clone(), log.clone());
+        let gateway = Gateway { intake, live, log, authority: authority.clone(), read_configuration };
         router = router.merge(daybook_gateway::router(gateway));
     }
     if roles.queue {
@@ -113,7 +114,7 @@ async fn serve(
     let server = match roles.serve_clients() {
         true => {
             let path = socket::path(arguments.socket.as_deref(), &configuration.daemon);
-            let mode = if authority.daemon_uid == 0 { 0o666 } else { 0o600 };
+            let mode = if authority.daemon_uid() == 0 { 0o666 } else { 0o600 };
             Some(Server::start(path, mode, router).await?)
         }
         false => None,

@@ -107,7 +107,9 @@ impl Worker {
     async fn run(mut self, mut requests: mpsc::Receiver<Waiting>) {
         let mut batch = Vec::with_capacity(BATCH_MAX);
         while requests.recv_many(&mut batch, BATCH_MAX).await > 0 {
-            self.handle(std::mem::take(&mut batch)).await;
+            for part in parts(std::mem::take(&mut batch)) {
+                self.handle(part).await;
+            }
         }
     }
 
@@ -127,9 +129,6 @@ impl Worker {
                     return refuse_all(batch, ApiError::new(ErrorCode::NotReady, error.to_string()));
                 }
             };
-            if batch.len() > 1 && batch.iter().any(|waiting| waiting.request.is_alone()) {
-                return self.handle_one_by_one(batch).await;
-            }
             let (accepted, plans) = self.decide(&cluster, batch);
             batch = accepted;
             let events: Vec<Event> = plans.iter().flat_map(|plan| plan.events.iter().cloned()).collect();
@@ -216,7 +215,7 @@ impl Worker {
             _ => None,
         });
         let targets = waiting.request.named_targets();
-        Ok(Outcome { decided: Decided { job, targets, reservation, more: false }, seq })
+        Ok(Outcome { decided: Decided { job, targets, reservation, ..Decided::default() }, seq })
     }
 
     /// Decides each request against one snapshot; refusals are answered at once.
@@ -224,7 +223,8 @@ impl Worker {
         let (mut next_id, now) = (cluster.next_job_id(), self.clock.now());
         let (mut accepted, mut plans) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
         for waiting in batch {
-            match waiting.request.decide(cluster, &self.authority, waiting.peer, next_id, now) {
+            let authority = self.authority.asked_by(&waiting.actor.name);
+            match waiting.request.decide(cluster, &authority, waiting.peer, next_id, now) {
                 Ok((decided, bodies)) => {
                     next_id = JobId(bodies.iter().fold(next_id.0, |next, body| match body {
                         Body::JobSubmitted(data) => data.job.0.saturating_add(data.ids),
@@ -254,6 +254,21 @@ impl Worker {
         };
         bodies.into_iter().enumerate().map(event).collect()
     }
+}
+
+/// What may be decided together against one snapshot, in the order in which it came.
+fn parts(batch: Vec<Waiting>) -> Vec<Vec<Waiting>> {
+    let mut parts: Vec<Vec<Waiting>> = Vec::new();
+    let mut open = false;
+    for waiting in batch {
+        let alone = waiting.request.is_alone();
+        match parts.last_mut().filter(|_| open && !alone) {
+            Some(part) => part.push(waiting),
+            None => parts.push(vec![waiting]),
+        }
+        open = !alone;
+    }
+    parts
 }
 
 fn event_id(request_id: &str, number: usize) -> EventId {

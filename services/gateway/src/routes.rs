@@ -12,9 +12,9 @@ use daybook_log::LogHandle;
 use daybook_log::follow::Live;
 use daybook_model::Cluster;
 use daybook_schemas::api::{
-    ApiError, BODY_BYTES_MAX, CancelRequest, Changed, ErrorCode, JobAction, JobSubmission, JobUpdateRequest,
-    NodeUpdateRequest, PartitionChange, PartitionDeletion, Ping, Reconfiguration, ReservationAnswer,
-    ReservationDeletion, ReservationRequest, SubmitAnswer, openapi,
+    AccountsChangeRequest, AccountsChanged, ApiError, BODY_BYTES_MAX, CancelRequest, Changed, ErrorCode,
+    JobAction, JobSubmission, JobUpdateRequest, NodeUpdateRequest, PartitionChange, PartitionDeletion, Ping,
+    Reconfiguration, ReservationAnswer, ReservationDeletion, ReservationRequest, SubmitAnswer, openapi,
 };
 use daybook_schemas::events::ClusterConfigured;
 use daybook_schemas::{BlobHash, Stream};
@@ -23,8 +23,8 @@ use crate::asker::Asker;
 use crate::authority::{Authority, denied};
 use crate::intake::{Intake, Outcome};
 use crate::requests::{
-    self, Action, ActionKind, Cancel, CreatePartition, DeletePartition, NodeUpdate, Reconfigure, Request,
-    ReservationChange, Submission, Update, UpdatePartition,
+    self, AccountsRequest, Action, ActionKind, Cancel, CreatePartition, DeletePartition, NodeUpdate,
+    Reconfigure, Request, ReservationChange, Submission, Update, UpdatePartition,
 };
 
 /// What the routes work with.
@@ -75,6 +75,7 @@ pub fn router(gateway: Gateway) -> Router {
         .route("/v1/jobs/top", post(top))
         .route("/v1/jobs/update", post(update))
         .route("/v1/nodes/update", post(update_nodes))
+        .route("/v1/accounts/change", post(change_accounts))
         .route("/v1/partitions/create", post(create_partition))
         .route("/v1/partitions/update", post(update_partition))
         .route("/v1/partitions/delete", post(delete_partition))
@@ -114,6 +115,11 @@ impl Gateway {
         self.authority.admit(asker.peer)?;
         self.intake.submit(request, request_id, asker.peer, asker.actor(), blobs).await
     }
+
+    fn is_administrator(&self, asker: &Asker) -> bool {
+        let authority = self.authority.asked_by(&asker.identity().name);
+        authority.is_administrator(&self.live.now(), asker.peer.uid)
+    }
 }
 
 async fn submit(
@@ -125,7 +131,7 @@ async fn submit(
     let user = match asked.user.take() {
         None => asker.identity(),
         Some(user) if user.uid == asker.peer.uid => asker.identity(),
-        Some(user) if gateway.authority.is_administrator(&gateway.live.now(), asker.peer.uid) => user,
+        Some(user) if gateway.is_administrator(&asker) => user,
         Some(_) => return Err(denied().into()),
     };
     let script: Arc<[u8]> = std::mem::take(&mut asked.script.0).into();
@@ -204,6 +210,17 @@ async fn update(
     Json(asked): Json<JobUpdateRequest>,
 ) -> Answer<Changed> {
     changed(&gateway, asker, asked.request_id.clone(), Request::Update(Box::new(Update(asked)))).await
+}
+
+async fn change_accounts(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    Json(asked): Json<AccountsChangeRequest>,
+) -> Answer<AccountsChanged> {
+    let request_id = asked.request_id.clone();
+    let request = Request::Accounts(Box::new(AccountsRequest(asked)));
+    let outcome = gateway.ask(asker, request_id, request, Vec::new()).await?;
+    Ok(Json(AccountsChanged { targets: outcome.decided.accounts, seq: outcome.seq }))
 }
 
 async fn update_nodes(

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use daybook_schemas::Body;
 use daybook_schemas::accounts::{
     Account, AccountUser, AdminLevel, Association, NORMAL_QOS, Qos, ROOT_ACCOUNT, WorkloadKey,
 };
@@ -168,10 +169,13 @@ impl Accounts {
     }
 
     /// The QOS of jobs of an association that name none: its own default, or that of the nearest above that has one,
-    /// else `normal`.
+    /// else the only one that it may have, else `normal`.
     pub fn default_qos_of<'a>(&'a self, association: &'a Association) -> &'a str {
         let own = self.line_of(association).find_map(|association| association.default_qos.as_deref());
-        own.unwrap_or(NORMAL_QOS)
+        own.unwrap_or_else(|| match self.qos_of(association) {
+            [only] => only,
+            _ => NORMAL_QOS,
+        })
     }
 
     /// What a user may change beside what is the user's own.
@@ -186,6 +190,28 @@ impl Accounts {
             let account = self.accounts.get(association.account.as_str());
             account.is_some_and(|account| account.coordinators.iter().any(|name| name == user))
         })
+    }
+
+    /// Whether anybody has set accounts up: beside root's account and the QOS `normal` there is something.
+    pub fn are_used(&self) -> bool {
+        self.associations.len() > 2 || self.qos.len() > 1
+    }
+
+    /// What an event of accounts says holds from now on. Other events change nothing.
+    pub fn apply(&mut self, body: &Body) {
+        match body {
+            Body::AccountDefined(data) => self.define_account(data.account.clone()),
+            Body::AccountRemoved(data) => self.remove_account(&data.account),
+            Body::AssociationDefined(data) => self.define_association(data.association.clone()),
+            Body::AssociationRemoved(data) => self.remove_association(data.id),
+            Body::QosDefined(data) => self.define_qos(data.qos.clone()),
+            Body::QosRemoved(data) => self.remove_qos(&data.qos),
+            Body::UserDefined(data) => self.define_user(data.user.clone()),
+            Body::UserRemoved(data) => self.remove_user(&data.user),
+            Body::WckeyDefined(data) => self.define_wckey(data.key.clone()),
+            Body::WckeyRemoved(data) => self.remove_wckey(&data.key),
+            _ => {}
+        }
     }
 
     pub(crate) fn define_account(&mut self, account: Account) {

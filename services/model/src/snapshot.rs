@@ -22,7 +22,7 @@ use crate::usual::{Frequency, UsualRequest};
 use crate::{ArrayState, Job, Node, Reservation, Run};
 
 /// Goes up whenever the reducer makes another state of the same commits, or the snapshot's form changes.
-pub const REDUCER_VERSION: u32 = 9;
+pub const REDUCER_VERSION: u32 = 10;
 
 /// The longest line of a snapshot that is read, in bytes.
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;

@@ -3,6 +3,7 @@
 //! Answers come from a snapshot of the model that has everything acknowledged before the question came. Nothing is
 //! changed here.
 
+mod accounts;
 mod filter;
 mod priorities;
 mod resources;

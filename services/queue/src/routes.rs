@@ -15,12 +15,13 @@ use daybook_model::{Cluster, Job};
 use daybook_plan::{Policy, explain};
 use daybook_schemas::JobId;
 use daybook_schemas::api::{
-    ApiError, ErrorCode, Explanation, JobQuery, JobView, JobWaitAnswer, LicenseView, NodeView, PartitionView,
-    PrioritiesAnswer, ReservationView, SharesAnswer, Statistics,
+    AccountsView, ApiError, ErrorCode, Explanation, JobQuery, JobView, JobWaitAnswer, LicenseView, NodeView,
+    PartitionView, PrioritiesAnswer, ReservationView, SharesAnswer, Statistics,
 };
 use daybook_schemas::events::ClusterConfigured;
 use serde::Deserialize;
 
+use crate::accounts::accounts_view;
 use crate::statistics::Began;
 use crate::table::job_table;
 use crate::views::{job_view, license_views, node_view, partition_view, reservation_view};
@@ -64,6 +65,7 @@ pub fn router(queue: Queue) -> Router {
         .route("/v1/statistics", get(statistics))
         .route("/v1/nodes", get(nodes))
         .route("/v1/partitions", get(partitions))
+        .route("/v1/accounts", get(accounts))
         .route("/v1/licenses", get(licenses))
         .route("/v1/reservations", get(reservations))
         .route("/v1/priorities", get(priorities))
@@ -116,6 +118,10 @@ async fn query(State(queue): State<Queue>, Json(query): Json<JobQuery>) -> Resul
     let table =
         table.map_err(|error| internal(error.to_string()))?.map_err(|error| internal(error.to_string()))?;
     Ok(([(CONTENT_TYPE, "application/json")], table).into_response())
+}
+
+async fn accounts(State(queue): State<Queue>) -> Answer<AccountsView> {
+    Ok(Json(accounts_view(queue.current().await?.as_ref())))
 }
 
 async fn jobs(State(queue): State<Queue>) -> Answer<Vec<JobView>> {

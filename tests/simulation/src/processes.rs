@@ -159,7 +159,7 @@ pub fn start_gateway(
 ) -> GatewayProcess {
     let live = Live::start(Port::view(&port, network), Stream::State, initial);
     let log = Port::direct(&port, network);
-    let authority = Authority { daemon_uid: 0 };
+    let authority = Authority::of_daemon(0);
     let intake = Intake::start(log.clone(), live.clone(), clock.clone(), authority);
     let router = daybook_gateway::router(Gateway {
         intake,

@@ -213,6 +213,9 @@ pub fn golden_spec() -> Result<daybook_schemas::job::JobSpec, String> {
             begin: None,
             hold: false,
             reservation: None,
+            // The sample's instants lie before those of the benchmarks.
+            deadline: None,
+            time_min: None,
             request: ResourceRequest {
                 contiguous: false,
                 switches: None,

@@ -7,7 +7,7 @@ use daybook_model::Cluster;
 use daybook_planner::{Policy, explain, plan};
 use daybook_schemas::events::{JobSubmitted, NodeRegistered, RunEnded, RunNodeReleased};
 use daybook_schemas::job::{GpuRequest, GpuScope, JobSpec, TimeLimit};
-use daybook_schemas::node::NodeDefinition;
+use daybook_schemas::node::{NodeDefinition, PartitionDefinition};
 use daybook_schemas::run::{EndCause, ExitStatus};
 use daybook_schemas::{Actor, Body, Commit, Event, JobId, Mebibytes, RunId, Subject, UtcMicros};
 use serde_json::{Value, json};
@@ -96,6 +96,13 @@ pub fn measure(arguments: &PlanArguments) -> Result<Value, String> {
         starts += cycle.starts.len();
         scene.commit(Subject::Plan, cycle.to_events().into_iter().map(|event| event.body).collect())?;
     }
+    // Figures of cycles that have nothing to do would be no figures of a scheduler.
+    if starts == 0 && arguments.cycles > 0 {
+        return Err(
+            "no job was started in any of the cycles: the made-up queue does not fit the made-up cluster"
+                .to_string(),
+        );
+    }
     millis.sort_by(f64::total_cmp);
     let of_changed_nodes = scene.cycle_after_a_node_changed(&policy)?;
     let explain = scene.explain_median(&policy);
@@ -136,20 +143,8 @@ impl Scene {
         let mut configured = golden_cluster()?;
         let template = configured.nodes.first().cloned().ok_or("the golden cluster has no node")?;
         configured.nodes = (0..arguments.nodes).map(|number| node(&template, number)).collect();
-        configured.partitions.truncate(1);
-        for partition in &mut configured.partitions {
-            *partition = daybook_schemas::node::PartitionDefinition {
-                nodes: configured.nodes.iter().map(|node| node.name.clone()).collect(),
-                name: "main".to_string(),
-                max_nodes: None,
-                allow_accounts: None,
-                allow_groups: None,
-                exclusive: false,
-                default_memory: None,
-                max_time: TimeLimit::Unlimited,
-                ..partition.clone()
-            };
-        }
+        let names = configured.nodes.iter().map(|node| node.name.clone()).collect();
+        configured.partitions = vec![PartitionDefinition::new("main", names)];
         let considered = arguments.jobs.saturating_add(arguments.impossible);
         configured.parameters.planner_jobs_max = u32::try_from(considered).unwrap_or(u32::MAX);
         configured.parameters.max_job_count = u32::MAX;

@@ -6,8 +6,8 @@ use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::{MemoryRequest, TimeLimit};
 use daybook_schemas::license::License;
 use daybook_schemas::node::{
-    ClusterParameters, GpuDevice, InitialNodeState, NodeDefinition, NodeUpdateState, PartitionDefinition,
-    PartitionState, ReturnToService,
+    AccountingEnforcement, ClusterParameters, GpuDevice, InitialNodeState, NodeDefinition, NodeUpdateState,
+    PartitionDefinition, PartitionState, ReturnToService,
 };
 use daybook_schemas::priority::{PriorityFlag, PriorityParameters, UsageResetPeriod};
 use daybook_schemas::topology::{BlockDefinition, BlockTopology, SwitchDefinition, Topology};
@@ -48,6 +48,7 @@ fn full_configuration() -> ClusterConfigured {
             enforce_partition_limits: true,
             one_partition_suffices: true,
             max_memory_per_node: Some(Mebibytes(128_000)),
+            accounting_enforced: vec![AccountingEnforcement::Associations, AccountingEnforcement::Qos],
             ..plain_parameters()
         },
         administrators: vec![64030],
@@ -83,6 +84,7 @@ fn plain_parameters() -> ClusterParameters {
         kill_invalid_dependency: false,
         enable_user_top: false,
         backfill_by_expected_time: true,
+        accounting_enforced: Vec::new(),
         priority: None,
     }
 }

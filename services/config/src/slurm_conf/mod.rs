@@ -3,6 +3,7 @@
 //! [`read`] collects lines into parameters and records (nodes, partitions, node sets); [`parameters`],
 //! [`nodes`] and [`partitions`] give them their meaning.
 
+mod enforcement;
 pub(crate) mod node_state;
 pub(crate) mod nodes;
 pub(crate) mod parameter_keys;

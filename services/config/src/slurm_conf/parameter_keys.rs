@@ -5,10 +5,9 @@ use crate::keys::{Key, no_effect, no_effect_unless, not_needed, supported};
 /// Cluster-wide parameters, in alphabetical order.
 pub(crate) const PARAMETERS: &[Key] = &[
     not_needed("AccountingStorageBackupHost", "Slurm's database daemon"),
-    no_effect_unless(
+    supported(
         "AccountingStorageEnforce",
-        &["none", "0"],
-        "refusing or limiting jobs by account, association and QOS",
+        "what of the accounts binds jobs: none, associations, qos; limits, safe and all are refused",
     ),
     no_effect("AccountingStorageExternalHost", "registration with other clusters' databases"),
     not_needed("AccountingStorageHost", "Slurm's database daemon"),

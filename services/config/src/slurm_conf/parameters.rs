@@ -6,6 +6,7 @@ use daybook_schemas::job::MemoryRequest;
 use daybook_schemas::license::License;
 use daybook_schemas::node::{ClusterParameters, ReturnToService};
 
+use super::enforcement::enforced;
 use super::parameter_keys::SCHEDULER_OPTIONS;
 use super::partition::max_memory;
 use super::priority::priority;
@@ -82,6 +83,9 @@ pub(crate) fn parameters(conf: &SlurmConf, machine: &dyn Machine, findings: &mut
         Some(1) => ReturnToService::UnlessRebooted,
         _ => ReturnToService::Never,
     };
+    if let Some(pair) = conf.parameter("AccountingStorageEnforce") {
+        cluster.accounting_enforced = enforced(pair, findings);
+    }
     let whole_nodes = select_type(conf, findings);
     let coarse_cpus = select_type_parameters(conf, &mut cluster, findings);
     scheduler_type(conf, &mut cluster, findings);

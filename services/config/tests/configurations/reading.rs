@@ -155,6 +155,7 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
             enable_user_top: false,
             backfill_by_expected_time: false,
             priority: None,
+            accounting_enforced: [],
         }"#]]
     .assert_eq(&format!("{:#?}\n{:#?}\n{:#?}", cluster.nodes, cluster.partitions, cluster.parameters));
 

@@ -66,11 +66,11 @@ impl Action {
         if !records.iter().all(may_change) {
             return Err(not_the_owner());
         }
-        let is_administrator = authority.is_administrator(cluster, peer.uid);
+        let is_operator = authority.is_operator(cluster, peer.uid);
         let change = if self.kind == ActionKind::Hold {
-            hold(&records, target, is_administrator && !self.action.hold, peer)?
+            hold(&records, target, is_operator && !self.action.hold, peer)?
         } else {
-            release(&records, target, is_administrator)?
+            release(&records, target, is_operator)?
         };
         Ok(parted.map(Body::from).into_iter().chain([change]).collect())
     }

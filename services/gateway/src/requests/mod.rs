@@ -1,6 +1,8 @@
 //! What can be asked, one file each: is it valid, may this user, and which events follow.
 
+mod accounts;
 mod cancel;
+mod charging;
 mod job_action;
 mod node_update;
 mod partition_change;
@@ -13,6 +15,7 @@ mod time_limits;
 mod top;
 mod update;
 
+pub(crate) use accounts::AccountsRequest;
 pub(crate) use cancel::{Cancel, check_restricted};
 pub(crate) use job_action::{Action, ActionKind};
 pub(crate) use node_update::NodeUpdate;
@@ -25,7 +28,7 @@ pub(crate) use update::Update;
 use std::sync::Arc;
 
 use daybook_model::{Cluster, Job};
-use daybook_schemas::api::{ApiError, ErrorCode, JobSelector, Peer, TargetOutcome};
+use daybook_schemas::api::{AccountsTarget, ApiError, ErrorCode, JobSelector, Peer, TargetOutcome};
 use daybook_schemas::{Body, JobId, UtcMicros};
 
 use crate::authority::Authority;
@@ -37,6 +40,7 @@ pub(crate) enum Request {
     Action(Action),
     Update(Box<Update>),
     NodeUpdate(NodeUpdate),
+    Accounts(Box<AccountsRequest>),
     CreatePartition(CreatePartition),
     UpdatePartition(UpdatePartition),
     DeletePartition(DeletePartition),
@@ -55,6 +59,8 @@ pub(crate) struct Decided {
     pub(crate) reservation: Option<String>,
     /// There is more that the request means; it has to be asked again.
     pub(crate) more: bool,
+    /// Of a change of accounts: what it reaches.
+    pub(crate) accounts: Vec<AccountsTarget>,
 }
 
 /// The answer and the events, or why not.
@@ -78,6 +84,7 @@ impl Request {
             Request::Update(request) => request.decide(cluster, authority, peer, now),
             Request::NodeUpdate(request) => request.decide(cluster, authority, peer),
             Request::Reservation(request) => request.decide(cluster, authority, peer, now),
+            Request::Accounts(request) => request.decide(cluster, authority, peer),
             Request::CreatePartition(request) => request.decide(cluster, authority, peer),
             Request::UpdatePartition(request) => request.decide(cluster, authority, peer),
             Request::DeletePartition(request) => request.decide(cluster, authority, peer),
@@ -92,7 +99,7 @@ impl Request {
             Request::Update(request) => request.is_alone(),
             CreatePartition(_) | UpdatePartition(_) | DeletePartition(_) | Reconfigure(_) => true,
             // What it allows may depend on what is in the state.
-            Request::Reservation(_) => true,
+            Request::Accounts(_) | Request::Reservation(_) => true,
             _ => false,
         }
     }

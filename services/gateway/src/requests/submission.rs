@@ -7,6 +7,7 @@ use daybook_schemas::grammar::license;
 use daybook_schemas::job::{Dependency, JobSpec, JobUser, ResourceRequest};
 use daybook_schemas::{BlobHash, JobId, UtcMicros};
 
+use super::charging::{Charging, charging};
 use super::partitions::{
     Accepting, Asked, Submitter, accepting, check_access, check_fits, check_limits, check_names, joined,
 };
@@ -43,7 +44,7 @@ impl Submission {
     ) -> Decision {
         let asked = &self.asked;
         let is_administrator = authority.is_administrator(cluster, peer.uid);
-        if asked.nice < 0 && !is_administrator {
+        if asked.nice < 0 && !authority.is_operator(cluster, peer.uid) {
             return Err(ApiError::new(ErrorCode::InvalidRequest, "Invalid --nice value"));
         }
         let configured = cluster
@@ -53,6 +54,8 @@ impl Submission {
         let partitions = self.partitions(cluster)?;
         let submitter = Submitter { user: &self.user, is_administrator, host: &asked.submit_host };
         partitions.iter().try_for_each(|partition| check_access(partition, &submitter))?;
+        let (account, qos) = (asked.account.as_deref(), asked.qos.as_deref());
+        let charging = charging(cluster, &self.user.name, &partitions, account, qos)?;
         check_request(&asked.request)?;
         check_licenses(cluster, &asked.request)?;
         // As in Slurm a held job may ask for more than there is (that is looked at when it is released), but by known names.
@@ -61,14 +64,14 @@ impl Submission {
             false => check_fits(cluster, &partitions, &asked.request)?,
         }
         if let Some(names) = &asked.reservation {
-            let account = asked.account.as_deref().unwrap_or_default();
+            let account = charging.account.as_deref().unwrap_or_default();
             check_named(cluster, names, self.user.uid, account, now.max(cluster.time()))?;
         }
         let of_partition = Asked {
             request: &asked.request,
             time_limit: asked.time_limit,
-            account: asked.account.as_deref().unwrap_or_default(),
-            qos: asked.qos.as_deref().unwrap_or(DEFAULT_QOS),
+            account: charging.account.as_deref().unwrap_or_default(),
+            qos: charging.qos.as_deref().unwrap_or(DEFAULT_QOS),
         };
         check_limits(cluster, &partitions, &of_partition)?;
         let limits = limits_in(cluster, &partitions, asked.time_limit);
@@ -87,7 +90,7 @@ impl Submission {
         if next_id.0.checked_add(ids).is_none() {
             return Err(ApiError::new(ErrorCode::TooManyJobs, "no job ids are left"));
         }
-        let spec = self.spec(joined(&partitions), parameters.job_requeue);
+        let spec = self.spec(joined(&partitions), charging, parameters.job_requeue);
         let decided = Decided { job: Some(next_id), ..Decided::default() };
         Ok((decided, vec![JobSubmitted { job: next_id, ids, spec }.into()]))
     }
@@ -103,14 +106,14 @@ impl Submission {
         accepting(cluster, &default.name)
     }
 
-    fn spec(&self, partition: String, requeue_by_default: bool) -> JobSpec {
+    fn spec(&self, partition: String, charging: Charging, requeue_by_default: bool) -> JobSpec {
         let asked = self.asked.clone();
         JobSpec {
             name: asked.name,
             user: self.user.clone().into(),
-            account: asked.account,
+            account: charging.account,
             partition,
-            qos: asked.qos,
+            qos: charging.qos,
             request: asked.request.into(),
             time_limit: asked.time_limit,
             begin: asked.begin,

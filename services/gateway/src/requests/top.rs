@@ -49,9 +49,9 @@ fn judge(
     first: Option<&Arc<Job>>,
 ) -> Result<Arc<Job>, ApiError> {
     let records = selected(cluster, target)?;
-    let is_administrator = authority.is_administrator(cluster, peer.uid);
+    let is_operator = authority.is_operator(cluster, peer.uid);
     let is_enabled = cluster.configured().is_some_and(|configured| configured.parameters.enable_user_top);
-    if !is_administrator && !is_enabled {
+    if !is_operator && !is_enabled {
         return Err(denied());
     }
     if records.iter().any(|job| !authority.may_change(cluster, peer.uid, job)) {

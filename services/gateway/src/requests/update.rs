@@ -7,6 +7,7 @@ use daybook_schemas::job::{JobState, ResourceRequest, TimeLimit};
 use daybook_schemas::{Body, JobId, UtcMicros};
 
 use super::cancel::own_selector;
+use super::charging::charging;
 use super::job_action::{hold, release};
 use super::partitions::{
     Accepting, Asked, Submitter, accepting, check_access, check_fits, check_limits, joined,
@@ -92,24 +93,26 @@ impl Asker<'_> {
         if job.state.is_ended() {
             return Err(ApiError::new(ErrorCode::AlreadyDone, "Job/step already completing or completed"));
         }
-        let is_administrator = self.authority.is_administrator(self.cluster, self.peer.uid);
-        let mut change = JobUpdated { job: id, ..asked.clone() };
+        let is_operator = self.authority.is_operator(self.cluster, self.peer.uid);
+        let lower = |name: &Option<String>| name.as_ref().map(|name| name.to_ascii_lowercase());
+        let (account, qos) = (lower(&asked.account), lower(&asked.qos));
+        let mut change = JobUpdated { job: id, account, qos, ..asked.clone() };
         let mut bodies = Vec::new();
         if let Some(priority) = change.priority {
-            check_priority(job, priority, is_administrator)?;
+            check_priority(job, priority, is_operator)?;
             let records = std::slice::from_ref(job);
             match priority {
-                0 => bodies.push(hold(records, target, is_administrator, self.peer)?),
-                PRIORITY_OWN => bodies.push(release(records, target, is_administrator)?),
+                0 => bodies.push(hold(records, target, is_operator, self.peer)?),
+                PRIORITY_OWN => bodies.push(release(records, target, is_operator)?),
                 _ => {}
             }
             change.priority = Some(priority).filter(|priority| !matches!(*priority, 0 | PRIORITY_OWN));
         }
-        check_site_factor(self.cluster, &change, is_administrator)?;
+        check_site_factor(self.cluster, &change, is_operator)?;
         if job.state != JobState::Pending {
-            check_running(self.cluster, job, &mut change, is_administrator)?;
+            check_running(self.cluster, job, &mut change, is_operator)?;
         } else {
-            self.check_waiting(job, &mut change, is_administrator)?;
+            self.check_waiting(job, &mut change, is_operator)?;
         }
         if change != (JobUpdated { job: id, ..JobUpdated::default() }) {
             bodies.push(change.into());
@@ -118,23 +121,29 @@ impl Asker<'_> {
     }
 
     /// What is asked for is looked at as at a submission. Of several partitions those that accept jobs stay.
-    fn check_waiting(
-        &self,
-        job: &Job,
-        change: &mut JobUpdated,
-        is_administrator: bool,
-    ) -> Result<(), ApiError> {
+    fn check_waiting(&self, job: &Job, change: &mut JobUpdated, is_operator: bool) -> Result<(), ApiError> {
         let cluster = self.cluster;
         let partitions: Accepting = match &change.partition {
             Some(names) => accepting(cluster, names)?,
             None => job.partitions().iter().filter_map(|name| cluster.partition(name)).cloned().collect(),
         };
         if change.partition.is_some() {
-            let submitter = Submitter { user: &job.spec.user, is_administrator, host: &job.spec.submit_host };
+            let submitter = Submitter {
+                user: &job.spec.user,
+                is_administrator: is_operator,
+                host: &job.spec.submit_host,
+            };
             partitions.iter().try_for_each(|partition| check_access(partition, &submitter))?;
         }
         let is_limited = change.partition.is_some() || change.account.is_some() || change.qos.is_some();
-        if is_limited && !is_administrator {
+        if is_limited {
+            // Another account, QOS or partition must go with the others as at a submission.
+            let own = Some(job.account.as_ref()).filter(|own| !own.is_empty());
+            let account = change.account.as_deref().or(own);
+            let qos = change.qos.as_deref().unwrap_or(&job.qos);
+            charging(cluster, &job.spec.user.name, &partitions, account, Some(qos))?;
+        }
+        if is_limited && !is_operator {
             let asked = Asked {
                 request: change.request.as_ref().unwrap_or(&job.request),
                 time_limit: change.time_limit.or((!job.has_default_limit).then_some(job.time_limit)),
@@ -147,10 +156,10 @@ impl Asker<'_> {
         let max_time = max_time.unwrap_or(TimeLimit::Unlimited);
         // As in Slurm: raising it beyond the partition's limit is a matter of permission.
         let is_raised = |limit: &TimeLimit| *limit > job.time_limit && *limit > max_time;
-        if !is_administrator && change.time_limit.as_ref().is_some_and(is_raised) {
+        if !is_operator && change.time_limit.as_ref().is_some_and(is_raised) {
             return Err(denied());
         }
-        if !is_administrator && change.nice.is_some_and(|nice| nice < job.nice) && !job.priority_fixed {
+        if !is_operator && change.nice.is_some_and(|nice| nice < job.nice) && !job.priority_fixed {
             return Err(denied());
         }
         let is_by_partition = change.time_limit.is_none() && job.has_default_limit && partitions.len() > 1;
@@ -195,8 +204,8 @@ impl Asker<'_> {
     }
 }
 
-/// The site's own part of a priority is an administrator's.
-fn check_site_factor(cluster: &Cluster, change: &JobUpdated, is_administrator: bool) -> Result<(), ApiError> {
+/// The site's own part of a priority is not its owner's.
+fn check_site_factor(cluster: &Cluster, change: &JobUpdated, is_operator: bool) -> Result<(), ApiError> {
     if change.site_factor.is_none() {
         return Ok(());
     }
@@ -204,11 +213,11 @@ fn check_site_factor(cluster: &Cluster, change: &JobUpdated, is_administrator: b
         return Err(ApiError::new(ErrorCode::InvalidRequest, "The job has no site factor")
             .detail("it is a part of priorities with PriorityType=priority/multifactor only"));
     }
-    if is_administrator { Ok(()) } else { Err(denied()) }
+    if is_operator { Ok(()) } else { Err(denied()) }
 }
 
 /// Only an administrator raises a priority; a held job has none until it is released.
-fn check_priority(job: &Job, priority: u32, is_administrator: bool) -> Result<(), ApiError> {
+fn check_priority(job: &Job, priority: u32, is_operator: bool) -> Result<(), ApiError> {
     let wrong_state = |what| Err(ApiError::new(ErrorCode::WrongState, what));
     if matches!(priority, 0 | PRIORITY_OWN) {
         return Ok(());
@@ -219,7 +228,7 @@ fn check_priority(job: &Job, priority: u32, is_administrator: bool) -> Result<()
     if job.state != JobState::Pending {
         return wrong_state("Job is no longer pending execution");
     }
-    if priority > job.priority && !is_administrator { Err(denied()) } else { Ok(()) }
+    if priority > job.priority && !is_operator { Err(denied()) } else { Ok(()) }
 }
 
 /// Of a running job: name, comment, requeue, and the time limit (an owner may only lower it).
@@ -227,7 +236,7 @@ fn check_running(
     cluster: &Cluster,
     job: &Job,
     change: &mut JobUpdated,
-    is_administrator: bool,
+    is_operator: bool,
 ) -> Result<(), ApiError> {
     if change.request.as_ref().is_some_and(|request| is_as_it_runs(cluster, job, request)) {
         change.request = None;
@@ -248,7 +257,7 @@ fn check_running(
     }
     match change.time_limit {
         // `Unlimited` is the greatest.
-        Some(limit) if !is_administrator && limit > job.time_limit => Err(denied()),
+        Some(limit) if !is_operator && limit > job.time_limit => Err(denied()),
         _ => Ok(()),
     }
 }

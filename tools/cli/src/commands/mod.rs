@@ -6,6 +6,7 @@ pub mod events;
 pub mod json;
 pub mod links;
 pub mod sacct;
+pub mod sacctmgr;
 #[cfg(test)]
 mod sample;
 pub mod sbatch;
@@ -73,6 +74,7 @@ impl Command {
 pub const COMMANDS: &[&Command] = &[
     &events::COMMAND,
     &sacct::COMMAND,
+    &sacctmgr::COMMAND,
     &sbatch::COMMAND,
     &scancel::COMMAND,
     &scontrol::COMMAND,
@@ -86,7 +88,7 @@ pub const COMMANDS: &[&Command] = &[
 
 /// The names under which the program may be called, other than `daybook`; `daybook links` makes them.
 pub const SLURM_NAMES: &[&str] =
-    &["sbatch", "squeue", "scancel", "sinfo", "scontrol", "sacct", "sdiag", "sprio", "sshare"];
+    &["sbatch", "squeue", "scancel", "sinfo", "scontrol", "sacct", "sacctmgr", "sdiag", "sprio", "sshare"];
 
 /// The command of a name.
 pub fn find(name: &str) -> Option<&'static Command> {
@@ -119,6 +121,14 @@ mod tests {
                     assert!(page.contains(&letter), "{}: {letter}", command.name);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn every_word_of_sacctmgr_that_is_refused_stands_in_its_page() {
+        let page = page("sacctmgr");
+        for word in sacctmgr::refused_words() {
+            assert!(page.contains(&format!("`{word}`")), "{word}");
         }
     }
 

@@ -6,6 +6,7 @@ mod harness;
 mod priorities;
 mod program;
 mod reservations;
+mod sacctmgr;
 mod sbatch;
 mod scancel;
 mod scontrol;

@@ -1,4 +1,4 @@
-//! Reservations: made, changed and deleted by administrators. Slurm's rules and words.
+//! Reservations: made, changed and deleted by operators and administrators. Slurm's rules and words.
 
 mod nodes;
 
@@ -41,7 +41,7 @@ impl ReservationChange {
         peer: Peer,
         now: UtcMicros,
     ) -> Decision {
-        if !authority.is_administrator(cluster, peer.uid) {
+        if !authority.is_operator(cluster, peer.uid) {
             return Err(ApiError::new(ErrorCode::PermissionDenied, "Invalid user id"));
         }
         // The log's time is never behind what it has acknowledged.
@@ -266,10 +266,15 @@ fn set_people(made: &mut ReservationDefinition, wish: &ReservationWish) -> Resul
         made.users.retain(|user| seen.insert(user.uid));
     }
     if let Some(change) = &wish.accounts {
+        // As the accounts and the jobs have them.
+        let lower = |names: &[String]| names.iter().map(|name| name.to_ascii_lowercase()).collect::<Vec<_>>();
         match change {
-            ListChange::Set(names) => made.accounts.clone_from(names),
-            ListChange::Add(names) => made.accounts.extend(names.iter().cloned()),
-            ListChange::Remove(names) => made.accounts.retain(|name| !names.contains(name)),
+            ListChange::Set(names) => made.accounts = lower(names),
+            ListChange::Add(names) => made.accounts.extend(lower(names)),
+            ListChange::Remove(names) => {
+                let gone = lower(names);
+                made.accounts.retain(|name| !gone.contains(name));
+            }
         }
         let mut seen = std::collections::BTreeSet::new();
         made.accounts.retain(|name| seen.insert(name.clone()));

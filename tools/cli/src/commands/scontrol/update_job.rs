@@ -375,6 +375,7 @@ const SIMPLE_KEYS: &[&str] = &[
     "comment",
     "partition",
     "account",
+    "qos",
     "timelimit",
     "starttime",
     "eligibletime",

@@ -173,7 +173,7 @@ fn set(wish: &mut ReservationWish, key: Key, value: &str, way: Way) -> Result<()
     Ok(())
 }
 
-fn list(what: &str, value: &str, way: Way) -> Result<ListChange, String> {
+fn list(what: &str, value: &str, way: Way) -> Result<ListChange<String>, String> {
     let names: Vec<String> =
         value.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_string).collect();
     if names.iter().any(|name| name.starts_with('-') || name.starts_with('+')) {
