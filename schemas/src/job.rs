@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::grammar::index_set::IndexSet;
 use crate::license::License;
+use crate::limit_reason::LimitReason;
 use crate::units::{BlobHash, JobId, Mebibytes, Seconds, UtcMicros};
 
 /// The Unix identity that a job runs under.
@@ -567,6 +568,8 @@ pub enum Reason {
     RequeuedHeld,
     /// It could not have ended before its deadline.
     DeadLine,
+    /// A limit of its association, of an account above that, or of its QOS.
+    Limit(LimitReason),
 }
 
 impl Reason {
@@ -602,6 +605,7 @@ impl Reason {
             Reason::ReservationDeleted => "ReservationDeleted",
             Reason::RequeuedHeld => "job requeued in held state",
             Reason::DeadLine => "DeadLine",
+            Reason::Limit(limit) => limit.word(),
         }
     }
 }

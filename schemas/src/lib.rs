@@ -4,7 +4,8 @@
 //! - [`envelope`]: the event envelope, commits, drafts, actors.
 //! - [`events`]: one file per event type; [`events::Body`] is their closed list.
 //! - [`job`], [`node`], [`license`], [`run`], [`reservation`]: the vocabulary that events and answers share.
-//! - [`accounts`]: accounts, users, associations and qualities of service; [`limits`]: their limits by name; [`priority`]: what
+//! - [`accounts`]: accounts, users, associations and qualities of service; [`limits`]: their limits by name; [`limit_reason`]: what keeps a job
+//!   from starting by one of them; [`priority`]: what
 //!   the queue's order is made of.
 //! - [`api`]: request and answer types of the HTTP interface.
 //! - [`orders`]: what dispatch tells an agent.
@@ -26,6 +27,7 @@ pub mod grammar;
 pub mod job;
 pub mod json_schema;
 pub mod license;
+pub mod limit_reason;
 pub mod limits;
 pub mod node;
 pub mod orders;

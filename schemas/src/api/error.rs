@@ -57,6 +57,8 @@ pub enum ErrorCode {
     PermissionDenied,
     /// What was asked for is not there yet. 501
     NotSupported,
+    /// A limit of an association or a QOS forbids it. 409
+    AccountingPolicy,
     /// `MaxJobCount` is reached. 429
     TooManyJobs,
     /// The log cannot append (disk full, read-only, …): nothing is accepted. 503
@@ -87,7 +89,7 @@ impl ErrorCode {
             | NodeCountInvalid => 400,
             PermissionDenied => 403,
             InvalidJobId => 404,
-            AlreadyDone | InUse | WrongState => 409,
+            AccountingPolicy | AlreadyDone | InUse | WrongState => 409,
             TooLarge => 413,
             TooManyJobs => 429,
             Internal => 500,

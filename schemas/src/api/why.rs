@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::events::LimitFigures;
 use crate::job::{JobState, Reason, TimeLimit};
 use crate::license::License;
 use crate::node::PartitionState;
@@ -128,6 +129,8 @@ pub enum Block {
         /// `%N`.
         most: u32,
     },
+    /// It would break a limit of an association or of a QOS.
+    Limit(LimitFigures),
     /// The reservation that it asks for has not begun, or is not for it.
     ReservationWanted {
         /// Its name.

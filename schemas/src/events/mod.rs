@@ -66,7 +66,7 @@ pub use partition_deleted::PartitionDeleted;
 pub use partition_updated::PartitionUpdated;
 pub use planner_cycle::{
     CycleBound, LicenseFigures, MinuteFigures, NodeFigures, PlannedStart, PlannerCycle, ReasonChange,
-    ReasonFigures, ResourceFigures, TaskFigures,
+    LimitFigures, ReasonFigures, ResourceFigures, TaskFigures,
 };
 pub use priorities_calculated::PrioritiesCalculated;
 pub use qos_defined::QosDefined;

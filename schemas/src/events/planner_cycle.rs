@@ -109,6 +109,8 @@ pub enum ReasonFigures {
     Resources(ResourceFigures),
     /// Of `Licenses`.
     Licenses(LicenseFigures),
+    /// Of a limit of an association or a QOS.
+    Limit(LimitFigures),
 }
 
 /// Time limits in minutes, rounded up; an absent one is unlimited.
@@ -167,6 +169,21 @@ pub struct LicenseFigures {
     pub free: u32,
     /// How many the cluster has; 0: it has no such licence.
     pub in_all: u32,
+}
+
+/// A limit of an association or a QOS that a job would break.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct LimitFigures {
+    /// The limit as sacctmgr names it, with the resource that it is on: `MaxTRESPerUser=cpu`, `GrpJobs`.
+    pub limit: String,
+    /// Whose it is: `QOS high`, `account ml`, `user alice in account ml`.
+    pub of: String,
+    /// The limit: a number of jobs or resources, memory in MiB, time in minutes; of `UsageThreshold` millionths.
+    pub most: u64,
+    /// What counts already, in the same unit, rounded down.
+    pub used: u64,
+    /// What the job would add, in the same unit, rounded up; of a limit for single jobs what it asks for.
+    pub needs: u64,
 }
 
 /// When and where a blocked job is expected to start.

@@ -218,18 +218,20 @@ impl Worker {
         Ok(Outcome { decided: Decided { job, targets, reservation, ..Decided::default() }, seq })
     }
 
-    /// Decides each request against one snapshot; refusals are answered at once.
+    /// Decides each request against one snapshot, with what those before it count for limits; refusals are answered at once.
     fn decide(&self, cluster: &Cluster, batch: Vec<Waiting>) -> (Vec<Waiting>, Vec<Plan>) {
         let (mut next_id, now) = (cluster.next_job_id(), self.clock.now());
         let (mut accepted, mut plans) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
+        let mut cluster = cluster.clone();
         for waiting in batch {
             let authority = self.authority.asked_by(&waiting.actor.name);
-            match waiting.request.decide(cluster, &authority, waiting.peer, next_id, now) {
+            match waiting.request.decide(&cluster, &authority, waiting.peer, next_id, now) {
                 Ok((decided, bodies)) => {
                     next_id = JobId(bodies.iter().fold(next_id.0, |next, body| match body {
                         Body::JobSubmitted(data) => data.job.0.saturating_add(data.ids),
                         _ => next,
                     }));
+                    bodies.iter().for_each(|body| cluster.anticipate(body));
                     let events = self.events(&waiting, bodies);
                     accepted.push(waiting);
                     plans.push(Plan { decided, events });

@@ -87,6 +87,8 @@ pub struct Cluster {
     pub(crate) deadlines: OrdSet<(UtcMicros, JobId)>,
     /// Of each partition the ready jobs that are recorded to wait for resources or licences.
     pub(crate) blocked: OrdMap<Arc<str>, OrdSet<PendingKey>>,
+    /// Who has what waiting and running.
+    pub(crate) charges: crate::charges::Charges,
     /// Which runs hold licences, and how many in all.
     pub(crate) licenses: crate::license::LicensesHeld,
     pub(crate) reservation_jobs: crate::reservation::ReservationJobs,

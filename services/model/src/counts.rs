@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use daybook_schemas::Mebibytes;
-use daybook_schemas::job::{GpuScope, JobState, MemoryRequest};
+use daybook_schemas::job::{GpuScope, JobState, MemoryRequest, ResourceRequest};
 use daybook_schemas::node::{NodeDefinition, PartitionDefinition};
 use daybook_schemas::run::RunNode;
 
@@ -69,9 +69,17 @@ impl Counts {
 
     /// The least that a waiting request will get.
     pub fn of_request(cluster: &Cluster, job: &Job) -> Counts {
-        let request = &job.request;
-        let nodes = node_count(job, &[]);
-        let cpus = request.tasks.saturating_mul(cpus_per_task(cluster, job)).max(nodes);
+        Counts::of_asked(cluster, &job.request, first_partition(cluster, job))
+    }
+
+    /// The least that such a request would get in a partition.
+    pub fn of_asked(
+        cluster: &Cluster,
+        request: &ResourceRequest,
+        partition: Option<&PartitionDefinition>,
+    ) -> Counts {
+        let nodes = request.nodes_min.max(1);
+        let cpus = request.tasks.saturating_mul(cpus_per_task(cluster, request, partition)).max(nodes);
         let mut gpus = BTreeMap::new();
         for wish in &request.gpus {
             let times = match wish.scope {
@@ -83,7 +91,7 @@ impl Counts {
             *gpus.entry(gpu_type).or_default() += wish.count.saturating_mul(times);
         }
         let gpu_count = gpus.values().sum::<u32>();
-        let memory = match memory_request(cluster, job) {
+        let memory = match memory_of(cluster, request, partition) {
             Some(MemoryRequest::PerNode(each)) => each.0.saturating_mul(u64::from(nodes)),
             Some(MemoryRequest::PerCpu(each)) => each.0.saturating_mul(u64::from(cpus)),
             Some(MemoryRequest::PerGpu(each)) => each.0.saturating_mul(u64::from(gpu_count)),
@@ -122,22 +130,31 @@ fn first_partition<'a>(cluster: &'a Cluster, job: &Job) -> Option<&'a PartitionD
 }
 
 /// CPUs for each task, as asked or as the partition gives them by the GPU.
-fn cpus_per_task(cluster: &Cluster, job: &Job) -> u32 {
-    let asked = job.request.cpus_per_task;
-    match (first_partition(cluster, job), cluster.configured()) {
+fn cpus_per_task(
+    cluster: &Cluster,
+    request: &ResourceRequest,
+    partition: Option<&PartitionDefinition>,
+) -> u32 {
+    match (partition, cluster.configured()) {
         (Some(partition), Some(configured)) if partition.default_cpus_per_gpu.is_some() => {
-            Demand::new(&job.request, partition, &configured.parameters).cpus_per_task
+            Demand::new(request, partition, &configured.parameters).cpus_per_task
         }
-        _ => asked,
+        _ => request.cpus_per_task,
     }
 }
 
 /// The memory that a job asks for, or what its partition or cluster gives it by default.
 pub fn memory_request(cluster: &Cluster, job: &Job) -> Option<MemoryRequest> {
-    job.request
-        .memory
-        .or_else(|| first_partition(cluster, job)?.default_memory)
-        .or_else(|| cluster.configured()?.parameters.default_memory)
+    memory_of(cluster, &job.request, first_partition(cluster, job))
+}
+
+fn memory_of(
+    cluster: &Cluster,
+    request: &ResourceRequest,
+    partition: Option<&PartitionDefinition>,
+) -> Option<MemoryRequest> {
+    let of_cluster = || cluster.configured()?.parameters.default_memory;
+    request.memory.or_else(|| partition?.default_memory).or_else(of_cluster)
 }
 
 fn count(length: u64) -> u32 {

@@ -32,6 +32,7 @@ impl Cluster {
             self.count_request(&job);
         }
         self.jobs.insert(id, Arc::new(job));
+        self.charge_job(id);
     }
 
     /// Puts a new record in.
@@ -41,7 +42,9 @@ impl Cluster {
         self.settle(&mut job);
         self.index(&job);
         self.count_request(&job);
-        self.jobs.insert(job.id, Arc::new(job));
+        let id = job.id;
+        self.jobs.insert(id, Arc::new(job));
+        self.charge_job(id);
     }
 
     /// Takes a record out.
@@ -50,6 +53,7 @@ impl Cluster {
         self.unindex(&job);
         self.uncount_request(&job);
         self.jobs.remove(&id);
+        self.charge_job(id);
         Some(job)
     }
 

@@ -7,7 +7,9 @@
 //! Cloning a `Cluster` is cheap (persistent maps), so readers get whole snapshots and never a lock.
 
 mod accounts;
+mod allowance;
 mod array;
+mod charges;
 mod circle;
 mod cluster;
 mod counts;
@@ -33,7 +35,9 @@ mod totals;
 mod usual;
 
 pub use accounts::{Accounts, TREE_DEPTH_MAX};
+pub use allowance::{Need, Refusal};
 pub use array::ArrayState;
+pub use charges::{Amounts, Charge, Charges, Tres};
 pub use cluster::{Cluster, PendingKey};
 pub use counts::{Counts, memory_request, node_count};
 pub use dependency::{DependencyState, Outcome, condition_notation, dependency_notation};

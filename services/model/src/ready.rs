@@ -18,8 +18,10 @@ pub struct ReadyKind {
     pub partition: Arc<str>,
     /// All that it may start in, where those are several.
     pub partitions: Option<Partitions>,
-    /// Account and QOS, where the partition looks at them.
+    /// Account and QOS, where the partition looks at them, or limits are enforced.
     pub account_and_qos: Option<(Arc<str>, Arc<str>)>,
+    /// The user id, where limits are enforced.
+    pub limited_user: Option<u32>,
     /// The time limit in this partition.
     pub time_limit: TimeLimit,
     /// The reason that is recorded.
@@ -53,11 +55,14 @@ impl Cluster {
     /// The kind of a record for the `place`-th partition that it may start in.
     pub fn ready_kind(&self, job: &Job, place: u32) -> ReadyKind {
         let partition = job.partitions().get(place as usize).unwrap_or(&job.partition);
-        let restricts = self.partition(partition).is_some_and(|found| found.restricts_accounts_or_qos());
+        let is_limited = self.enforces_limits();
+        let restricts = is_limited
+            || self.partition(partition).is_some_and(|found| found.restricts_accounts_or_qos());
         ReadyKind {
             partition: partition.clone(),
             partitions: job.partitions.clone(),
             account_and_qos: restricts.then(|| (job.account.clone(), job.qos.clone())),
+            limited_user: is_limited.then_some(job.spec.user.uid),
             time_limit: self.time_limit_in(job, partition),
             reason: job.reason,
             time_min: job.time_min,

@@ -181,6 +181,7 @@ impl Cluster {
             ("requests of", fresh.requests == self.requests),
             ("licences of", fresh.licenses == self.licenses),
             ("scale of", fresh.scale == self.scale),
+            ("charges of", fresh.charges == self.charges),
         ];
         for (name, _) in same.iter().filter(|(_, same)| !same) {
             found.push(Violation(format!("the index of {name} jobs is not what the records say")));

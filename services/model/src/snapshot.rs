@@ -14,6 +14,7 @@ use daybook_schemas::{JobId, NodeName, Seq, UtcMicros};
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::Accounts;
+use crate::allowance::KnownSpent;
 use crate::cluster::Cluster;
 use crate::priority::KnownUsage;
 use crate::run_times::RunTimes;
@@ -22,7 +23,7 @@ use crate::usual::{Frequency, UsualRequest};
 use crate::{ArrayState, Job, Node, Reservation, Run};
 
 /// Goes up whenever the reducer makes another state of the same commits, or the snapshot's form changes.
-pub const REDUCER_VERSION: u32 = 10;
+pub const REDUCER_VERSION: u32 = 11;
 
 /// The longest line of a snapshot that is read, in bytes.
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -47,6 +48,7 @@ enum Line {
     RunTimes(KnownRunTimes),
     Usual(KnownRequest),
     Usage(KnownUsage),
+    Spent(KnownSpent),
     Account(Arc<Account>),
     User(Arc<AccountUser>),
     Qos(Arc<Qos>),
@@ -167,6 +169,7 @@ pub fn write_snapshot(cluster: &Cluster, to: impl Write) -> Result<String, Snaps
         out.line(&Line::Usual(KnownRequest { request: request.clone(), frequency: *frequency }))
     })?;
     cluster.priorities.known().try_for_each(|known| out.line(&Line::Usage(known)))?;
+    cluster.known_spent().try_for_each(|known| out.line(&Line::Spent(known)))?;
     let hash = out.hasher.clone().finish();
     out.line(&Line::Hash(hash.clone()))?;
     out.to.flush()?;
@@ -251,6 +254,7 @@ fn restore(cluster: &mut Cluster, line: Line) {
         Line::RunTimes(known) => cluster.run_times.insert((known.uid, known.name), known.times),
         Line::Usual(known) => cluster.usual_requests.restore(known.request, known.frequency),
         Line::Usage(known) => cluster.priorities.restore(known),
+        Line::Spent(known) => cluster.restore_spent(known),
         Line::Account(account) => cluster.accounts.define_account(Arc::unwrap_or_clone(account)),
         Line::User(user) => cluster.accounts.define_user(Arc::unwrap_or_clone(user)),
         Line::Qos(qos) => cluster.accounts.define_qos(Arc::unwrap_or_clone(qos)),
@@ -308,5 +312,6 @@ impl Cluster {
             self.index(job);
             self.count_request(job);
         }
+        self.derive_charges();
     }
 }

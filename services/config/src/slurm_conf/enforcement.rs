@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use daybook_schemas::node::AccountingEnforcement::{self, Associations, Qos};
+use daybook_schemas::node::AccountingEnforcement::{self, Associations, Limits, Qos, Safe};
 
 use crate::diagnostic::{Findings, did_you_mean};
 use crate::lines::Pair;
@@ -20,12 +20,13 @@ pub(super) fn enforced(pair: &Pair, findings: &mut Findings) -> Vec<AccountingEn
             "none" | "0" => {}
             "associations" | "1" => all.extend([Associations]),
             "qos" => all.extend([Associations, Qos]),
-            // Whoever limits people's use and is told in a warning only that nothing does finds out by the bill.
-            "limits" | "2" | "safe" | "all" => findings.error(
-                &pair.place,
-                format!("{setting} is not supported yet: limits are kept and shown, but bind no job"),
-                "write AccountingStorageEnforce=associations,qos for what is enforced",
-            ),
+            "limits" | "2" => all.extend([Associations, Limits]),
+            "safe" => all.extend([Associations, Limits, Safe]),
+            // As in Slurm: all but nojobs and nosteps.
+            "all" => {
+                all.extend([Associations, Limits, Qos, Safe]);
+                findings.without_effect(&pair.place, &setting, "workload keys of jobs, a part of it");
+            }
             "wckeys" => {
                 all.insert(Associations);
                 findings.without_effect(&pair.place, &setting, "workload keys of jobs");

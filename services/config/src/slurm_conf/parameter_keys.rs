@@ -7,7 +7,7 @@ pub(crate) const PARAMETERS: &[Key] = &[
     not_needed("AccountingStorageBackupHost", "Slurm's database daemon"),
     supported(
         "AccountingStorageEnforce",
-        "what of the accounts binds jobs: none, associations, qos; limits, safe and all are refused",
+        "what of the accounts binds jobs: none, associations, limits, qos, safe, all",
     ),
     no_effect("AccountingStorageExternalHost", "registration with other clusters' databases"),
     not_needed("AccountingStorageHost", "Slurm's database daemon"),

@@ -4,6 +4,7 @@ mod accounts;
 mod cancel;
 mod charging;
 mod job_action;
+mod limits;
 mod node_update;
 mod partition_change;
 mod partitions;

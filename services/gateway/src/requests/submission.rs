@@ -8,6 +8,7 @@ use daybook_schemas::job::{Dependency, JobSpec, JobUser, ResourceRequest};
 use daybook_schemas::{BlobHash, JobId, UtcMicros};
 
 use super::charging::{Charging, charging};
+use super::limits::{charge_of, check_submission, default_limit};
 use super::partitions::{
     Accepting, Asked, Submitter, accepting, check_access, check_fits, check_limits, check_names, joined,
 };
@@ -58,6 +59,8 @@ impl Submission {
         let charging = charging(cluster, &self.user.name, &partitions, account, qos)?;
         check_request(&asked.request)?;
         check_licenses(cluster, &asked.request)?;
+        let charge = charge_of(&self.user, &partitions, &charging);
+        let time_limit = asked.time_limit.or_else(|| default_limit(cluster, &charge, &partitions));
         // As in Slurm a held job may ask for more than there is (that is looked at when it is released), but by known names.
         match asked.hold {
             true => check_names(cluster, &asked.request)?,
@@ -69,16 +72,18 @@ impl Submission {
         }
         let of_partition = Asked {
             request: &asked.request,
-            time_limit: asked.time_limit,
+            time_limit,
             account: charging.account.as_deref().unwrap_or_default(),
             qos: charging.qos.as_deref().unwrap_or(DEFAULT_QOS),
         };
         check_limits(cluster, &partitions, &of_partition)?;
-        let limits = limits_in(cluster, &partitions, asked.time_limit);
+        let limits = limits_in(cluster, &partitions, time_limit);
         check_time_min(asked.time_min, &limits)?;
         check_deadline(asked.deadline, shortest(&limits, asked.time_min), now)?;
         let ids = array_ids(asked, parameters.max_array_size)?;
         check_dependencies(asked, next_id.0..next_id.0.saturating_add(ids))?;
+        let least = shortest(&limits, asked.time_min);
+        check_submission(cluster, &charge, (ids.into(), &asked.request, least))?;
         let waiting = cluster.jobs().len() - cluster.ended_count();
         if waiting >= parameters.max_job_count as usize {
             return Err(ApiError::new(
@@ -90,7 +95,10 @@ impl Submission {
         if next_id.0.checked_add(ids).is_none() {
             return Err(ApiError::new(ErrorCode::TooManyJobs, "no job ids are left"));
         }
-        let spec = self.spec(joined(&partitions), charging, parameters.job_requeue);
+        let spec = JobSpec {
+            time_limit,
+            ..self.spec(joined(&partitions), charging, parameters.job_requeue)
+        };
         let decided = Decided { job: Some(next_id), ..Decided::default() };
         Ok((decided, vec![JobSubmitted { job: next_id, ids, spec }.into()]))
     }

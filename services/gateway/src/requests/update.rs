@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use daybook_model::{Cluster, Job};
+use daybook_model::{Charge, Cluster, Job};
 use daybook_schemas::api::{ApiError, ErrorCode, JobSelector, JobUpdateRequest, Peer, TargetOutcome};
 use daybook_schemas::events::JobUpdated;
 use daybook_schemas::job::{JobState, ResourceRequest, TimeLimit};
@@ -9,6 +9,7 @@ use daybook_schemas::{Body, JobId, UtcMicros};
 use super::cancel::own_selector;
 use super::charging::charging;
 use super::job_action::{hold, release};
+use super::limits::check_change;
 use super::partitions::{
     Accepting, Asked, Submitter, accepting, check_access, check_fits, check_limits, joined,
 };
@@ -152,6 +153,9 @@ impl Asker<'_> {
             };
             check_limits(cluster, &partitions, &asked)?;
         }
+        if !is_operator {
+            check_policy(cluster, job, change, &partitions)?;
+        }
         let max_time = partitions.iter().map(|partition| partition.max_time).max();
         let max_time = max_time.unwrap_or(TimeLimit::Unlimited);
         // As in Slurm: raising it beyond the partition's limit is a matter of permission.
@@ -202,6 +206,27 @@ impl Asker<'_> {
         }
         Ok(())
     }
+}
+
+/// The limits of its QOS and associations hold for what the job becomes.
+fn check_policy(
+    cluster: &Cluster,
+    job: &Job,
+    change: &JobUpdated,
+    partitions: &Accepting,
+) -> Result<(), ApiError> {
+    let first = job.partitions().first().unwrap_or(&job.partition);
+    let before = Charge::of(job, first);
+    let charge = Charge {
+        partition: partitions.first().map_or(first.clone(), |first| Arc::from(first.name.as_str())),
+        qos: change.qos.as_deref().map_or(before.qos.clone(), Arc::from),
+        account: change.account.as_deref().map_or(before.account.clone(), Arc::from),
+        user: before.user.clone(),
+    };
+    let count = job.tasks_waiting.as_ref().map_or(1, |tasks| tasks.len());
+    let request = change.request.as_ref().unwrap_or(&job.request);
+    let time = change.time_limit.unwrap_or_else(|| cluster.time_limit_in(job, &charge.partition));
+    check_change(cluster, (&before, &charge), (count, request, time))
 }
 
 /// The site's own part of a priority is not its owner's.

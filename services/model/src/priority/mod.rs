@@ -18,10 +18,13 @@ use daybook_schemas::priority::PriorityParameters;
 use daybook_schemas::{JobId, RunId, UtcMicros};
 use imbl::OrdMap;
 
+pub(crate) use decay::fade;
 pub use factors::{addends, priority_of};
 pub use fair_tree::{Level, Standing};
 pub(crate) use scale::Scale;
 
+use crate::allowance::Spender;
+use crate::charges::Tres;
 use crate::cluster::Cluster;
 use crate::job::Job;
 
@@ -32,6 +35,8 @@ pub struct Priorities {
     pub(crate) usage: OrdMap<u32, u64>,
     /// Each user association's rank, as a part of 2^32.
     pub(crate) fair_shares: OrdMap<u32, u64>,
+    /// What has been used of each resource, in thousandths of resource-seconds: where limits are enforced.
+    pub(crate) spent: OrdMap<(Spender, Tres), u64>,
     /// Up to when running runs have been counted.
     pub(crate) calculated: Option<UtcMicros>,
     /// For when it was asked for last, by the planner's clock.
@@ -125,11 +130,13 @@ pub(crate) fn calculated(cluster: &mut Cluster, data: &PrioritiesCalculated) {
         let faded = |(id, amount): (&u32, &u64)| Some((*id, decay::fade(*amount, left)));
         let faded = cluster.priorities.usage.iter().filter_map(faded).filter(|(_, amount)| *amount > 0);
         cluster.priorities.usage = faded.collect();
+        cluster.fade_spent(left);
     }
     if let Some(period) = parameters.usage_reset {
         let start = decay::period_start(period, at);
         if last.is_some_and(|last| last < start) {
             cluster.priorities.usage.clear();
+            cluster.forget_spent();
             // Runs count from the period's beginning.
             cluster.priorities.calculated = Some(start);
         }
@@ -141,6 +148,7 @@ pub(crate) fn calculated(cluster: &mut Cluster, data: &PrioritiesCalculated) {
     let ranked = standings.into_iter().filter_map(|(id, standing)| Some((id, standing.fair_share?)));
     cluster.priorities.fair_shares = ranked.collect();
     cluster.priorities.calculated = Some(at);
+    cluster.charge_all_runs();
     cluster.priorities.asked = Some(data.at);
     cluster.prioritise_all(at);
 }

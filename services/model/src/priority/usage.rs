@@ -6,7 +6,9 @@
 use daybook_schemas::accounts::{Association, FACTOR_ONE};
 use daybook_schemas::{RunId, UtcMicros};
 
+use crate::charges::{Charge, amounts};
 use crate::cluster::Cluster;
+use crate::counts::Counts;
 use crate::job::Job;
 use crate::run::Run;
 
@@ -34,11 +36,21 @@ impl Cluster {
         let (Some(run), Some(job)) = (self.runs.get(&id), self.jobs.get(&id.job)) else { return };
         let from = self.priorities.calculated.map_or(run.allocated, |last| last.max(run.allocated));
         let amount = self.used(run, job, from, to);
+        let micros = u128::try_from(to.0.saturating_sub(from.0)).unwrap_or(0);
+        let spent = self.enforces_limits().then(|| {
+            let counts = Counts::of_nodes(&run.nodes);
+            (Charge::of(job, &run.partition), amounts(&counts, &job.request.licenses))
+        });
         // Whose association is gone is still counted for the account.
         let (_, account) = self.charged(job);
         let own = self.association_of(job).or_else(|| self.accounts.at(account?, None, None));
-        let Some(id) = own.map(|association| association.id) else { return };
-        self.add_usage(id, amount);
+        let id = own.map(|association| association.id);
+        if let Some((charge, amounts)) = spent {
+            self.spend(&charge, id, &amounts, micros);
+        }
+        if let Some(id) = id {
+            self.add_usage(id, amount);
+        }
     }
 
     /// CPUs times time times the QOS's factor, in thousandths of a second, rounded down.
@@ -60,9 +72,10 @@ impl Cluster {
     /// What an association that is to be removed has used is from now on its account's, or the account above's.
     pub(crate) fn hand_usage_up(&mut self, association: u32) {
         self.priorities.fair_shares.remove(&association);
-        let Some(amount) = self.priorities.usage.remove(&association) else { return };
         let own = self.accounts.associations().get(&association);
         let above = own.and_then(|own| self.accounts.above(own)).map(|above| above.id);
+        self.hand_spent_up(association, above);
+        let Some(amount) = self.priorities.usage.remove(&association) else { return };
         if let Some(above) = above {
             self.add_usage(above, amount);
         }

@@ -8,4 +8,5 @@ pub(super) fn changed(cluster: &mut Cluster, body: &Body) {
         cluster.hand_usage_up(data.id);
     }
     cluster.accounts.apply(body);
+    cluster.note_stale_charges();
 }

@@ -39,6 +39,7 @@ pub(crate) fn apply(cluster: &mut Cluster, commit: &Commit) -> Result<(), String
         apply_event(cluster, event)?;
     }
     reservation::note_use(cluster);
+    cluster.regroup_charges();
     forget_old_jobs(cluster);
     Ok(())
 }
@@ -168,5 +169,6 @@ impl Cluster {
         change(run);
         let held_on = run.held_on.clone();
         held_on.iter().for_each(|node| self.change_node(node, |_| {}));
+        self.charge_holding(id);
     }
 }

@@ -40,6 +40,7 @@ pub(super) fn reconfigure(
 ) {
     cluster.forget_what_is_possible();
     let was_multifactor = cluster.priority_parameters().is_some();
+    let enforced_limits = cluster.enforces_limits();
     let waiting = queued(cluster).into_iter().filter_map(|id| cluster.jobs.get(&id).cloned());
     let waiting: Vec<Arc<Job>> = waiting.filter(|job| concerned(job)).collect();
     waiting.iter().for_each(|job| cluster.unindex(job));
@@ -47,6 +48,10 @@ pub(super) fn reconfigure(
     cluster.configured = Some(configured);
     waiting.iter().for_each(|job| cluster.index(job));
     cluster.reconfigure_priorities(was_multifactor);
+    match cluster.enforces_limits() == enforced_limits {
+        true => cluster.note_stale_charges(),
+        false => cluster.derive_charges(),
+    }
 }
 
 /// Those whose place in an index depends on the configuration.

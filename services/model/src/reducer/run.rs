@@ -7,6 +7,8 @@ use daybook_schemas::run::{EndCause, ExitStatus, RunNode};
 use daybook_schemas::{Event, JobId, Mebibytes, NodeName, RunId, UtcMicros};
 
 use crate::REQUEUE_DELAY_SECONDS;
+use crate::allowance::Need;
+use crate::charges::Charge;
 use crate::cluster::Cluster;
 use crate::dependency::Outcome;
 use crate::job::{Hold, Job};
@@ -68,6 +70,7 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
         job.last_nodes = None;
     });
     cluster.hold_licenses(data.run);
+    cluster.charge_holding(data.run);
     cluster.expected_starts.remove(&data.run.job);
     cluster.planned_nodes.remove(&data.run.job);
     if let Some((array, task)) = array_task(cluster, data.run.job) {
@@ -104,7 +107,17 @@ fn is_valid(cluster: &Cluster, data: &RunAllocated) -> bool {
     waits
         && !data.nodes.is_empty()
         && data.nodes.iter().all(|share| has_room(cluster, share))
-        && record.is_some_and(|job| cluster.has_licenses(&job.request))
+        && record.is_some_and(|job| cluster.has_licenses(&job.request) && keeps_limits(cluster, job, data))
+}
+
+/// Whether the limits of its QOS and associations, as far as no time changes them, leave room for a run.
+fn keeps_limits(cluster: &Cluster, job: &Job, data: &RunAllocated) -> bool {
+    if !cluster.enforces_limits() {
+        return true;
+    }
+    let need = Need::of_nodes(&data.nodes, &job.request.licenses, data.time_limit);
+    let charge = Charge::of(job, &Arc::from(data.partition.as_str()));
+    cluster.timeless_refusal(&charge, &need).is_none()
 }
 
 /// Whether a task has left its array's record without having started.

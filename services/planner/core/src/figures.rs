@@ -38,6 +38,7 @@ impl<'a> Planning<'a, '_> {
                 let number = self.kind_of(turn, self.access_of(turn.job));
                 ReasonFigures::Licenses(self.licenses.shortage(&self.kinds.get(number).licenses)?)
             }
+            Reason::Limit(_) => ReasonFigures::Limit(self.figures_of_limit(turn)?),
             Reason::Resources => ReasonFigures::Resources(self.resources_of(turn)?),
             _ => return None,
         })

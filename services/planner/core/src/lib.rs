@@ -31,6 +31,7 @@ mod ground;
 mod judging;
 mod kinds;
 mod licenses;
+mod limits;
 mod plan;
 mod policy;
 mod promises;

@@ -8,8 +8,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use daybook_model::fit::{Demand, Share, admission_refusal, partition_size_limit, place};
-use daybook_model::{Cluster, Job, PendingKey};
-use daybook_schemas::events::{ArrayTaskId, CycleBound, ReasonChange};
+use daybook_model::{Charges, Cluster, Job, PendingKey};
+use daybook_schemas::events::{ArrayTaskId, CycleBound, LimitFigures, ReasonChange};
 use daybook_schemas::job::{Reason, TimeLimit};
 use daybook_schemas::node::{ClusterParameters, PartitionState};
 use daybook_schemas::{JobId, RunId, UtcMicros};
@@ -73,6 +73,9 @@ pub(crate) fn decide(cluster: &Cluster, now: UtcMicros, policy: &Policy, watch: 
             releases: Releases::default(),
             blocked: BTreeMap::new(),
             started_tasks: BTreeMap::new(),
+            enforces_limits: cluster.enforces_limits(),
+            charges: cluster.charges().clone(),
+            limit_met: None,
             later: Vec::new(),
             several: Several::default(),
             cycle: &mut cycle,
@@ -104,6 +107,11 @@ pub(crate) struct Planning<'a, 'c> {
     pub(crate) blocked: BTreeMap<usize, u32>,
     /// Tasks of each array that this cycle has started.
     started_tasks: BTreeMap<JobId, u64>,
+    pub(crate) enforces_limits: bool,
+    /// Who has what waiting and running, with this cycle's starts; empty where no limits are enforced.
+    pub(crate) charges: Charges,
+    /// Of the last job that a limit kept back.
+    pub(crate) limit_met: Option<Arc<LimitFigures>>,
     /// Jobs that are tried behind those of the queue's order: the shortest first.
     later: Vec<(Reverse<u32>, u64, PendingKey)>,
     /// Jobs that may start in several partitions.
@@ -298,6 +306,9 @@ impl<'a> Planning<'a, '_> {
             return self.give_reason(turn, Reason::JobArrayTaskLimit, "");
         }
         let windows = self.windows(turn);
+        if let Some(refusal) = self.limit_refusal(turn, windows.limit(windows.shortest)) {
+            return self.wait_for_limit(turn, refusal);
+        }
         let is_closed = self.is_closed(self.kinds.get(number).line());
         let earlier: Vec<usize> = earlier.into_iter().map(|access| self.kind_of(turn, access)).collect();
         let startable = job.tasks_startable();
@@ -319,6 +330,9 @@ impl<'a> Planning<'a, '_> {
             match self.place_first(&earlier, number, &windows) {
                 Some((number, seconds, shares)) => {
                     let limit = windows.limit(seconds);
+                    if let Some(refusal) = self.limit_refusal_of(turn, &shares, limit) {
+                        return self.wait_for_limit(turn, refusal);
+                    }
                     self.start(turn, number, (limit, seconds), run, &shares);
                 }
                 None => self.judge(turn, number, windows.shortest),
@@ -472,10 +486,17 @@ impl<'a> Planning<'a, '_> {
         self.ground.take(shares);
         self.releases.add(until, shares);
         self.promises.charge(&self.ground.sites, shares, until);
+        let nodes = self.run_nodes(shares);
+        self.cluster.charge_start(
+            &mut self.charges,
+            (run.0, turn.job, turn.partition),
+            &nodes,
+            (self.now, until),
+        );
         self.cycle.starts.push(Start {
             run: run.0,
             array: run.1,
-            nodes: shares.iter().map(|share| self.ground.sites[share.site].run_node(share)).collect(),
+            nodes,
             time_limit,
             partition: turn.partition.to_string(),
             reservation: access.number().map(|number| self.reservations.name(number).to_string()),

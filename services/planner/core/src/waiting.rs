@@ -20,9 +20,12 @@ impl<'a> Planning<'a, '_> {
             let until = choosy_until(job, self.parameters);
             self.cycle.wake = self.cycle.wake.into_iter().chain(until).min();
         }
-        let before = self.blocked.entry(line).or_insert(0);
-        let position = *before;
-        *before = before.saturating_add(1);
+        let position = self.blocked.get(&line).copied().unwrap_or(0);
+        let is_protectable = self.may_be_protected(turn);
+        // Nobody waits behind one for which nothing is ever kept.
+        if is_protectable || !self.policy.backfill {
+            *self.blocked.entry(line).or_insert(0) = position.saturating_add(1);
+        }
         if self.licenses.shortage(&self.kinds.get(number).licenses).is_some() {
             self.give_reason(turn, Reason::Licenses, "");
         } else if position == 0 {
@@ -31,7 +34,7 @@ impl<'a> Planning<'a, '_> {
             // A job of which nothing is recorded is understood to wait behind others.
             self.give_reason(turn, Reason::Priority, "");
         }
-        if self.may_protect(position) {
+        if is_protectable && self.may_protect(position) {
             self.reserve(job, number, seconds);
         }
     }

@@ -87,6 +87,10 @@ pub(super) fn refusal(
             Block::NotPermitted { message: why.map(|(_, why)| why).unwrap_or_default() }
         }
         (Reason::MaxMemPerLimit, Some(partition)) => memory_limit(cluster, partition, job),
+        (Reason::Limit(_), _) => {
+            let met = watch.met().and_then(|met| met.limit.clone())?;
+            return Some((Block::Limit(met), Outlook::NotInLine));
+        }
         (Reason::JobArrayTaskLimit, _) => {
             let block = array_tasks(cluster, job)?;
             return Some((block, Outlook::NotInLine));

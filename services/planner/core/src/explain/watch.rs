@@ -2,7 +2,7 @@
 
 use daybook_model::fit::{Demand, place};
 use daybook_model::{Job, PendingKey, ReadyKind, Window};
-use daybook_schemas::events::PlannedStart;
+use daybook_schemas::events::{LimitFigures, PlannedStart};
 use daybook_schemas::job::Reason;
 use daybook_schemas::{JobId, NodeName, UtcMicros};
 use std::borrow::Cow;
@@ -55,6 +55,8 @@ pub(crate) struct Met {
     pub(crate) is_started: bool,
     /// Its protected start.
     pub(crate) planned: Option<PlannedStart>,
+    /// The limit of an association or a QOS that keeps it back.
+    pub(crate) limit: Option<LimitFigures>,
     /// What alone kept it from starting.
     kept_by: Option<Keeper>,
 }
@@ -180,7 +182,9 @@ impl<'a> Planning<'a, '_> {
             blocked_in_front: line.and_then(|line| self.blocked.get(&line)).copied().unwrap_or(0),
             ..Met::default()
         };
+        self.limit_met = None;
         self.decide_on(turn);
+        met.limit = self.limit_met.as_deref().cloned();
         if self
             .kinds
             .get(number)

@@ -130,6 +130,7 @@ fn block_line(block: &Block, explanation: &Explanation, instants: &Instants) -> 
                 counted(*running, "task")
             )
         }
+        Block::Limit(figures) => limit(figures),
         Block::ReservationWanted { name, start: None, .. } => {
             format!(
                 "The reservation {name} that it asks for is over; it is held as soon as that is recorded."
@@ -383,6 +384,44 @@ fn prospects(outlook: &Outlook, explanation: &Explanation, instants: &Instants) 
         Some(place) => format!("{place}; {expected}."),
         None => format!("For it {expected}."),
     })
+}
+
+/// `The limit MaxTRESPerUser=cpu of QOS high is 4: 3 are in use, and it needs 2.`
+fn limit(figures: &LimitFigures) -> String {
+    let LimitFigures { limit, of, most, used, needs } = figures;
+    let name = limit.split('=').next().unwrap_or(limit);
+    let unlimited = |amount: &u64| match *amount {
+        u64::MAX => "time without end".to_string(),
+        amount => amount.to_string(),
+    };
+    let set = format!("The limit {limit} of {of} is {most}");
+    match name {
+        "MinTRESPerJob" => format!("{set} at least, and it asks for {needs}."),
+        "UsageThreshold" => format!(
+            "The fair-share factor of its user, {}, is below the UsageThreshold of {of}, {}.",
+            millionths(*used),
+            millionths(*most)
+        ),
+        "MaxWallDurationPerJob" => format!("{set} min, and it asks for {} min.", unlimited(needs)),
+        "GrpWall" => format!("{set} min, and {used} min have been used."),
+        "GrpTRESMins" if *needs == u64::MAX => format!("{set}, and {} have been used.", unlimited(used)),
+        "GrpTRESMins" => {
+            format!("{set}: {} have been used or are promised, and it may use {needs}.", unlimited(used))
+        }
+        "GrpTRESRunMins" | "MaxTRESRunMinsPerUser" | "MaxTRESRunMinsPerAccount" => {
+            format!("{set}: what runs may still use {}, and it {}.", unlimited(used), unlimited(needs))
+        }
+        _ if name.starts_with("MaxTRES") && name.ends_with("PerJob") || name == "MaxTRESPerNode" => {
+            format!("{set}, and it asks for {}.", unlimited(needs))
+        }
+        _ => format!("{set}: {used} in use, and it needs {needs}."),
+    }
+}
+
+/// `0.25`.
+fn millionths(amount: u64) -> String {
+    let digits = format!("{}.{:06}", amount / 1_000_000, amount % 1_000_000);
+    digits.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
 fn is_or_are(count: usize) -> &'static str {
