@@ -229,6 +229,9 @@ fn check(simulation: &Simulation, cycle: &Cycle, job: &Job) {
         Block::ArrayTasks { running, most } => {
             assert!(*running >= u64::from(*most) && told.reason == Reason::JobArrayTaskLimit, "{text}");
         }
+        Block::Limit(figures) => {
+            assert!(matches!(told.reason, Reason::Limit(_)) && !figures.limit.is_empty(), "{text}");
+        }
         Block::NodesNotUp { nodes, count } => {
             assert!(*count as usize == nodes.len() && told.reason == Reason::ReqNodeNotAvail, "{text}");
             for trouble in nodes {

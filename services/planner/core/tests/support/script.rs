@@ -2,14 +2,18 @@
 //!
 //! ```text
 //! cluster weights=age:1000,fairshare:10000,size:100,short:500,qos:10,partition:10 half_life=3600 period=300 max_age=86400
-//! account NAME parent=root shares=1 | user NAME account=ml shares=1|parent | qos NAME priority=10 factor=2000000
+//! cluster enforce=limits,safe
+//! account NAME parent=root shares=1 | user NAME account=ml shares=1|parent | qos NAME priority=10 factor=2000000 flags=NoReserve
+//!      (all with limits: GrpTRES=cpu:4,gres/gpu:a100:2 GrpTRESMins= GrpTRESRunMins= MaxTRES= MaxTRESPN= MaxTRESMins= MaxTRESPU= MaxTRESPA=
+//!      MaxTRESRunMinsPU= MaxTRESRunMinsPA= MinTRES= GrpJobs= GrpSubmit= MaxJobs= MaxSubmit= MaxJobsPA= MaxSubmitPA= MinPrio= GrpWall= MaxWall=
+//!      (minutes); limit_factor= threshold= (millionths)
 //! calculate (where it is time) | priorities
 //! cluster licenses=matlab:2,ansys switch_wait=300 block_sizes=2,4 memory=on order=strict|expected|queue reservations=1 jobs_max=100 default_mem_per_cpu=500
 //! node node01 cpus=8 mem=16000 gpus=a100,a100 weight=1 features=a,b sockets=2 threads=2 unregistered
 //!      cores=0-3/4-7 links=0,4/4,0 (of each GPU)
 //! switch leaf1 nodes=node01,node02 | switch top switches=leaf1,leaf2 | block b1 nodes=node01,node02
 //! partition main nodes=node01,node02 max_time=60 default_time=10 min_nodes=1 max_nodes=2 tier=1 state=UP exclusive
-//!      accounts=ml deny_accounts=bio qos=high deny_qos=low max_mem=500 cpus_per_gpu=2
+//!      accounts=ml deny_accounts=bio qos=high deny_qos=low max_mem=500 cpus_per_gpu=2 limits_of=QOS
 //! submit NAME p=main,short account=ml qos=high t=30|NONE N=1-2 n=4 c=2 tpn=2 mem=500 mem_per_cpu=500 mem_per_gpu=500 gres=a100:2 gpus=2 gpt=1
 //!        L=matlab:2,ansys contiguous switches=1@300 exclusive w=node01 x=node02 C=a array=0-9%2 begin=60 nice=5 after=ok:1 kill hold
 //!        reservation=r1,r2 uid=1002 user=bob account=ml qos=high
@@ -29,7 +33,7 @@ use std::fmt::Write;
 
 use daybook_plan::Cycle;
 use daybook_plan::fragmentation::Figure;
-use daybook_schemas::accounts::{Association, FACTOR_ONE, Qos, Shares};
+use daybook_schemas::accounts::{Association, FACTOR_ONE, Limits, Qos, QosFlag, Shares};
 use daybook_schemas::events::{
     AssociationDefined, JobCancelRequested, JobHeld, JobParted, JobReleased, JobRequeued, JobTarget,
     JobUpdated, NodeUpdated, PartitionDeleted, PartitionUpdated, QosDefined, ReservationCreated,
@@ -41,8 +45,10 @@ use daybook_schemas::job::{
     MemoryRequest, SwitchRequest, TimeLimit,
 };
 use daybook_schemas::license::License;
+use daybook_schemas::limits::{CountLimitName, TresLimitName, WallLimitName};
 use daybook_schemas::node::{
-    ClusterParameters, NodeDefinition, NodeUpdateState, PartitionDefinition, PartitionState,
+    AccountingEnforcement, ClusterParameters, NodeDefinition, NodeUpdateState, PartitionDefinition,
+    PartitionState,
 };
 use daybook_schemas::priority::PriorityParameters;
 use daybook_schemas::reservation::{Repeat, ReservationDefinition, ReservationFlags, ReservationUser};
@@ -172,6 +178,15 @@ impl Script {
         if let Some(weights) = options.get("weights") {
             parameters.priority = Some(priority_parameters(weights, options));
         }
+        let enforced = options.list("enforce");
+        parameters.accounting_enforced = enforced
+            .iter()
+            .map(|word| match *word {
+                "limits" => AccountingEnforcement::Limits,
+                "safe" => AccountingEnforcement::Safe,
+                other => panic!("enforce={other}"),
+            })
+            .collect();
         if let Some(licenses) = options.get("licenses") {
             self.licenses = license::parse(licenses).unwrap();
         }
@@ -363,20 +378,37 @@ impl Script {
             number => Shares::Number(number.map_or(1, |number| number.parse().unwrap())),
         };
         let priority = options.number("priority");
+        let limits = limits(options);
         if verb == "qos" {
+            let known = self.simulation.cluster.accounts().qos(name).map(|qos| qos.id);
             let usage_factor = options.number("factor").map_or(FACTOR_ONE, u64::from);
-            let qos = Qos { priority: priority.unwrap_or(0), usage_factor, ..Qos::new(qos, name) };
+            let flags = options.list("flags");
+            let flags = flags.iter().map(|flag| QosFlag::parse(flag).unwrap()).collect();
+            let qos = Qos {
+                priority: priority.unwrap_or(0),
+                usage_factor,
+                limits,
+                flags,
+                limit_factor: options.number("limit_factor").map(u64::from),
+                usage_threshold: options.number("threshold").map(u64::from),
+                ..Qos::new(known.unwrap_or(qos), name)
+            };
             self.simulation.say(daybook_schemas::Subject::Jobs, QosDefined { qos });
             return String::new();
         }
-        let mut association = Association { id: association, shares, priority, ..Association::default() };
+        let mut association = Association { id: association, shares, priority, limits, ..Association::default() };
         if verb == "user" {
             association.account = options.get("account").unwrap().to_string();
             association.user = Some(name.to_string());
         } else {
             association.account = name.to_string();
-            association.parent = Some(options.get("parent").unwrap_or("root").to_string());
+            let parent = options.get("parent").unwrap_or("root").to_string();
+            association.parent = Some(parent).filter(|_| name != "root");
         }
+        // One that is there is changed.
+        let accounts = self.simulation.cluster.accounts();
+        let known = accounts.at(&association.account, association.user.as_deref(), None);
+        association.id = known.map_or(association.id, |known| known.id);
         self.simulation.say(daybook_schemas::Subject::Jobs, AssociationDefined { association });
         String::new()
     }
@@ -568,6 +600,48 @@ impl Script {
     }
 }
 
+/// Limits by sacctmgr's names; amounts as `cpu:4,gres/gpu:a100:2`, times in minutes.
+fn limits(options: &mut Options<'_>) -> Limits {
+    use CountLimitName::*;
+    use TresLimitName::*;
+    let mut limits = Limits::default();
+    let tres = [
+        ("GrpTRES", GrpTres),
+        ("GrpTRESMins", GrpTresMins),
+        ("GrpTRESRunMins", GrpTresRunMins),
+        ("MaxTRES", MaxTresPerJob),
+        ("MaxTRESPN", MaxTresPerNode),
+        ("MaxTRESMins", MaxTresMinsPerJob),
+        ("MaxTRESPU", MaxTresPerUser),
+        ("MaxTRESPA", MaxTresPerAccount),
+        ("MaxTRESRunMinsPU", MaxTresRunMinsPerUser),
+        ("MaxTRESRunMinsPA", MaxTresRunMinsPerAccount),
+        ("MinTRES", MinTresPerJob),
+    ];
+    for (key, name) in tres {
+        let set = options.get(key).into_iter().flat_map(|set| set.split(','));
+        for (tres, amount) in set.map(|set| set.rsplit_once(':').unwrap()) {
+            limits.tres_mut(name).insert(tres.to_string(), amount.parse().unwrap());
+        }
+    }
+    let counts = [
+        ("GrpJobs", GrpJobs),
+        ("GrpSubmit", GrpSubmitJobs),
+        ("MaxJobs", MaxJobs),
+        ("MaxSubmit", MaxSubmitJobs),
+        ("MaxJobsPA", MaxJobsPerAccount),
+        ("MaxSubmitPA", MaxSubmitJobsPerAccount),
+        ("MinPrio", MinPriority),
+    ];
+    for (key, name) in counts {
+        *limits.count_mut(name) = options.number(key);
+    }
+    for (key, name) in [("GrpWall", WallLimitName::GrpWall), ("MaxWall", WallLimitName::MaxWallPerJob)] {
+        *limits.wall_mut(name) = options.number(key).map(|minutes| Seconds(u64::from(minutes) * 60));
+    }
+    limits
+}
+
 fn priority_parameters(weights: &str, options: &mut Options<'_>) -> PriorityParameters {
     let mut parameters = PriorityParameters::default();
     for (name, weight) in weights.split(',').filter_map(|weight| weight.split_once(':')) {
@@ -613,6 +687,7 @@ fn definition(name: &str, options: &mut Options<'_>) -> PartitionDefinition {
     definition.deny_accounts = names(options.list("deny_accounts"));
     definition.allow_qos = allowed(options.list("qos"));
     definition.deny_qos = names(options.list("deny_qos"));
+    definition.qos = options.get("limits_of").map(str::to_string);
     definition.max_memory_per_node = options.number("max_mem").map(|most| Mebibytes(most.into()));
     definition.default_cpus_per_gpu = options.number("cpus_per_gpu");
     definition

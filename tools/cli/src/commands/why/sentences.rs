@@ -4,6 +4,7 @@ use daybook_schemas::api::{
     Block, Explanation, Figures, LicenseAmount, NodeTrouble, OpenCondition, Outlook, Place, Promise,
     Shortage, Shortened, Trouble,
 };
+use daybook_schemas::events::LimitFigures;
 use daybook_schemas::grammar::duration::format_time_limit;
 use daybook_schemas::grammar::license;
 use daybook_schemas::job::{JobState, Reason};
