@@ -180,10 +180,13 @@ pub struct LimitFigures {
     pub of: String,
     /// The limit: a number of jobs or resources, memory in MiB, time in minutes; of `UsageThreshold` millionths.
     pub most: u64,
-    /// What counts already, in the same unit, rounded down.
-    pub used: u64,
-    /// What the job would add, in the same unit, rounded up; of a limit for single jobs what it asks for.
-    pub needs: u64,
+    /// What counts already, in the same unit, rounded down; absent: of a limit on single jobs, or time without end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<u64>,
+    /// What the job would add, in the same unit, rounded up; of a limit on single jobs what it asks for. Absent: time without
+    /// end, or it does not matter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<u64>,
 }
 
 /// When and where a blocked job is expected to start.

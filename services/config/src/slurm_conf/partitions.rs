@@ -52,7 +52,7 @@ pub(crate) const KEYS: &[Key] = &[
     supported("Priority", "sets PriorityJobFactor and PriorityTier"),
     supported("PriorityJobFactor", "share of priority by partition, to 65533; 1"),
     supported("PriorityTier", "jobs of higher tiers come first, to 65533; 1"),
-    supported("QOS", "the partition's QOS, shown; its limits are not enforced yet"),
+    supported("QOS", "the QOS whose limits hold for all jobs of the partition (with AccountingStorageEnforce=limits)"),
     no_effect_unless("ReqResv", &["no", "0", "false"], "jobs with a reservation only"),
     not_needed("ResumeTimeout", "switching nodes off and on"),
     supported("RootOnly", "YES: only root may submit; NO"),
@@ -188,10 +188,6 @@ pub(crate) fn partitions(
         let new = PartitionDefinition::new(&name.value, Vec::new());
         let mut partition = overlay(new, name, &fields, named, findings);
         partition.exclusive |= whole_nodes;
-        if let Some(pair) = fields.get("QOS").filter(|_| partition.qos.is_some()) {
-            let what = format!("{}: the limits of a partition's QOS are not enforced yet", pair.text());
-            findings.warning(&pair.place, what, "its name is kept and shown");
-        }
         if partition.default {
             if let Some(first) = default {
                 let what = format!(

@@ -31,6 +31,9 @@ pub struct Refusal {
     pub passes: Option<UtcMicros>,
 }
 
+/// A limit, what counts already, and what is asked; see [`LimitFigures`].
+type Given = (u64, Option<u64>, Option<u64>);
+
 /// Who sets a limit.
 #[derive(Clone, Copy)]
 enum Holder<'a> {
@@ -65,22 +68,22 @@ impl Holder<'_> {
         }
     }
 
-    fn refuse(self, reason: LimitReason, limit: String, [most, used, needs]: [u64; 3]) -> Refusal {
+    fn refuse(self, reason: LimitReason, limit: String, (most, used, needs): Given) -> Refusal {
         let figures = LimitFigures { limit, of: self.name(), most, used, needs };
         Refusal { reason, figures, passes: None }
     }
 
-    fn refuse_tres(self, limit: TresLimitName, tres: &str, figures: [u64; 3]) -> Refusal {
+    fn refuse_tres(self, limit: TresLimitName, tres: &str, figures: Given) -> Refusal {
         let reason = LimitReason::of_tres(self.kind(), limit, tres);
         self.refuse(reason, format!("{}={tres}", name_of_tres_limit(limit)), figures)
     }
 
-    fn refuse_count(self, limit: CountLimitName, figures: [u64; 3]) -> Option<Refusal> {
+    fn refuse_count(self, limit: CountLimitName, figures: Given) -> Option<Refusal> {
         let reason = LimitReason::of_count(self.kind(), limit)?;
         Some(self.refuse(reason, name_of_count_limit(self.kind(), limit).to_string(), figures))
     }
 
-    fn refuse_wall(self, limit: WallLimitName, figures: [u64; 3]) -> Refusal {
+    fn refuse_wall(self, limit: WallLimitName, figures: Given) -> Refusal {
         let name = match limit {
             WallLimitName::GrpWall => "GrpWall",
             WallLimitName::MaxWallPerJob => "MaxWallDurationPerJob",

@@ -149,7 +149,7 @@ impl<'a> Asking<'a> {
         let check = |holder: Holder<'_>, limit, most: u32, scope: &Scope| {
             let running = self.running(scope);
             let is_full = running >= most.into();
-            is_full.then(|| holder.refuse_count(limit, [most.into(), running, 1]))?
+            is_full.then(|| holder.refuse_count(limit, (most.into(), Some(running), Some(1))))?
         };
         for limit in [GrpJobs, MaxJobsPerAccount, MaxJobs] {
             let of_qos = self.qos.iter().find_map(|qos| Some((*qos, qos.limits.count(limit)?)));
@@ -190,8 +190,8 @@ impl<'a> Asking<'a> {
         if let Some((holder, most)) = most
             && self.need.time > TimeLimit::Seconds(most.0)
         {
-            let asked = self.need.time.whole_minutes().unwrap_or(u64::MAX);
-            return Some(holder.refuse_wall(WallLimitName::MaxWallPerJob, [most.0 / 60, 0, asked]));
+            let asked = self.need.time.whole_minutes();
+            return Some(holder.refuse_wall(WallLimitName::MaxWallPerJob, (most.0 / 60, None, asked)));
         }
         let Rules::At(now) = self.rules else { return None };
         let is_of_qos = self.qos.iter().any(|qos| qos.limits.grp_wall.is_some());
@@ -201,7 +201,7 @@ impl<'a> Asking<'a> {
         for (holder, most) in set.take(if is_of_qos { 1 } else { usize::MAX }) {
             let used = self.used(holder, Some(&Tres::Run), now);
             if used >= i128::from(most.0) * 1_000 {
-                let figures = [most.0 / 60, minutes(used), 0];
+                let figures = (most.0 / 60, Some(minutes(used)), None);
                 return Some(holder.refuse_wall(WallLimitName::GrpWall, figures));
             }
         }
@@ -217,7 +217,7 @@ impl<'a> Asking<'a> {
         let fair_share = self.cluster.fair_share_millionths(own.id)?;
         let refuse = || {
             let limit = "UsageThreshold".to_string();
-            Holder::Qos(qos).refuse(LimitReason::USAGE_THRESHOLD, limit, [least, fair_share, 0])
+            Holder::Qos(qos).refuse(LimitReason::USAGE_THRESHOLD, limit, (least, Some(fair_share), None))
         };
         (fair_share < least).then(refuse)
     }
@@ -289,24 +289,24 @@ impl<'a> Asking<'a> {
             GrpTres | MaxTresPerAccount | MaxTresPerUser => {
                 let (used, needs) = (self.in_use(&scope, tres).amount, self.need.of(tres));
                 let is_above = needs > 0 && used.saturating_add(needs) > most;
-                is_above.then(|| refuse([most, used, needs]))?
+                is_above.then(|| refuse((most, Some(used), Some(needs))))?
             }
             MaxTresPerJob => {
                 let needs = self.need.of(tres);
-                (needs > most).then(|| refuse([most, 0, needs]))?
+                (needs > most).then(|| refuse((most, None, Some(needs))))?
             }
             MaxTresPerNode => {
                 let needs = self.need.on_a_node(tres);
-                (needs > most).then(|| refuse([most, 0, needs]))?
+                (needs > most).then(|| refuse((most, None, Some(needs))))?
             }
             MinTresPerJob => {
                 let needs = self.need.of(tres);
-                (needs < most).then(|| refuse([most, 0, needs]))?
+                (needs < most).then(|| refuse((most, None, Some(needs))))?
             }
             MaxTresMinsPerJob => {
                 let needs = self.need.over_time(tres);
                 let is_above = needs.is_none_or(|needs| needs > i128::from(most) * MINUTE);
-                is_above.then(|| refuse([most, 0, needs.map_or(u64::MAX, minutes_up)]))?
+                is_above.then(|| refuse((most, None, needs.map(minutes_up))))?
             }
             GrpTresRunMins | MaxTresRunMinsPerAccount | MaxTresRunMinsPerUser => {
                 self.check_run_minutes(holder, (limit, name, tres), &scope, most)
@@ -338,7 +338,7 @@ impl<'a> Asking<'a> {
         if excess.is_some_and(|excess| excess <= 0) {
             return None;
         }
-        let figures = [most, left.map_or(u64::MAX, minutes), needs.map_or(u64::MAX, minutes_up)];
+        let figures = (most, left.map(minutes), needs.map(minutes_up));
         let mut refused = holder.refuse_tres(limit, name, figures);
         // What is left becomes less by the amount in use each second, as long as all of it runs on.
         refused.passes = excess.zip(needs).filter(|(_, needs)| *needs <= room).and_then(|(excess, _)| {
@@ -357,8 +357,8 @@ impl<'a> Asking<'a> {
         most: u64,
     ) -> Option<Refusal> {
         let room = i128::from(most) * MINUTE;
-        let refuse = |used: i128, needs: Option<i128>| {
-            let figures = [most, minutes(used), needs.map_or(u64::MAX, minutes_up)];
+        let refuse = |used: Option<i128>, needs: Option<i128>| {
+            let figures = (most, used.map(minutes), needs.map(minutes_up));
             Some(holder.refuse_tres(TresLimitName::GrpTresMins, name, figures))
         };
         let parameters = &self.cluster.configured.as_ref()?.parameters;
@@ -372,16 +372,16 @@ impl<'a> Asking<'a> {
             Rules::Timeless => None,
             Rules::Alone => {
                 let is_above = is_safe && needs.is_none_or(|needs| needs > room);
-                is_above.then(|| refuse(0, needs))?
+                is_above.then(|| refuse(None, needs))?
             }
             Rules::At(now) => {
                 let used = self.used(holder, tres, now);
                 if !is_safe {
-                    return (used >= room).then(|| refuse(used, None))?;
+                    return (used >= room).then(|| refuse(Some(used), None))?;
                 }
                 let left = self.left(&holder.scope(), tres, now, true);
                 let sum = left.zip(needs).map(|(left, needs)| used + left + needs);
-                let promised = left.map_or(i128::MAX / 2, |left| used + left);
+                let promised = left.map(|left| used + left);
                 sum.is_none_or(|sum| sum > room).then(|| refuse(promised, needs))?
             }
         }

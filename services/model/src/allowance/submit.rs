@@ -64,7 +64,7 @@ impl Cluster {
         let check = |holder: Holder<'_>, limit, most: u32, scope: &Scope| {
             let submitted = self.charges.held(scope).map_or(0, |held| held.submitted);
             let is_above = submitted.saturating_add(count) > most.into();
-            is_above.then(|| holder.refuse_count(limit, [most.into(), submitted, count]))?
+            is_above.then(|| holder.refuse_count(limit, (most.into(), Some(submitted), Some(count))))?
         };
         for limit in [GrpSubmitJobs, MaxSubmitJobsPerAccount, MaxSubmitJobs] {
             let of_qos = qos.iter().find_map(|qos| Some((qos, qos.limits.count(limit)?)));

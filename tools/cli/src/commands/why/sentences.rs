@@ -391,32 +391,34 @@ fn prospects(outlook: &Outlook, explanation: &Explanation, instants: &Instants) 
 fn limit(figures: &LimitFigures) -> String {
     let LimitFigures { limit, of, most, used, needs } = figures;
     let name = limit.split('=').next().unwrap_or(limit);
-    let unlimited = |amount: &u64| match *amount {
-        u64::MAX => "time without end".to_string(),
-        amount => amount.to_string(),
-    };
     let set = format!("The limit {limit} of {of} is {most}");
+    let amount = |amount: Option<u64>| amount.map_or("time without end".to_string(), |amount| amount.to_string());
+    let (used_words, needs_words) = (amount(*used), amount(*needs));
     match name {
-        "MinTRESPerJob" => format!("{set} at least, and it asks for {needs}."),
+        "MinTRESPerJob" => format!("{set} at least, and it asks for {needs_words}."),
         "UsageThreshold" => format!(
             "The fair-share factor of its user, {}, is below the UsageThreshold of {of}, {}.",
-            millionths(*used),
+            millionths(used.unwrap_or(0)),
             millionths(*most)
         ),
-        "MaxWallDurationPerJob" => format!("{set} min, and it asks for {} min.", unlimited(needs)),
-        "GrpWall" => format!("{set} min, and {used} min have been used."),
-        "GrpTRESMins" if *needs == u64::MAX => format!("{set}, and {} have been used.", unlimited(used)),
+        "MaxWallDurationPerJob" => format!("{set} min, and it asks for {}.", minutes(*needs)),
+        "GrpWall" => format!("{set} min, and {} have been used.", minutes(*used)),
+        "GrpTRESMins" if needs.is_none() && used.is_some() => {
+            format!("{set}, and {used_words} have been used.")
+        }
         "GrpTRESMins" => {
-            format!("{set}: {} have been used or are promised, and it may use {needs}.", unlimited(used))
+            format!("{set}: {used_words} used or promised to what runs, and it may use {needs_words}.")
         }
-        "GrpTRESRunMins" | "MaxTRESRunMinsPerUser" | "MaxTRESRunMinsPerAccount" => {
-            format!("{set}: what runs may still use {}, and it {}.", unlimited(used), unlimited(needs))
+        _ if name.contains("RunMins") => {
+            format!("{set}: what runs may still use {used_words}, and it may use {needs_words}.")
         }
-        _ if name.starts_with("MaxTRES") && name.ends_with("PerJob") || name == "MaxTRESPerNode" => {
-            format!("{set}, and it asks for {}.", unlimited(needs))
-        }
-        _ => format!("{set}: {used} in use, and it needs {needs}."),
+        _ if used.is_none() => format!("{set}, and it asks for {needs_words}."),
+        _ => format!("{set}: {used_words} in use, and it needs {needs_words}."),
     }
+}
+
+fn minutes(amount: Option<u64>) -> String {
+    amount.map_or("no limit".to_string(), |amount| format!("{amount} min"))
 }
 
 /// `0.25`.
