@@ -162,7 +162,9 @@ pub(super) fn check_limits(
     let Some(parameters) = cluster.configured().map(|configured| &configured.parameters) else {
         return Ok(());
     };
+    let lifted = cluster.lifted(asked.qos);
     let check = |partition: &PartitionDefinition| {
+        let partition = &*lifted.of(partition);
         let limit = asked.time_limit.unwrap_or(TimeLimit::Seconds(0));
         let broken = partition_limit(cluster, partition, asked.request, limit)
             .or_else(|| admission_refusal(partition, asked.account, asked.qos).map(|(reason, _)| reason));

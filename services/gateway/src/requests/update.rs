@@ -156,7 +156,8 @@ impl Asker<'_> {
         if !is_operator {
             check_policy(cluster, job, change, &partitions)?;
         }
-        let max_time = partitions.iter().map(|partition| partition.max_time).max();
+        let lifted = cluster.lifted(change.qos.as_deref().unwrap_or(&job.qos));
+        let max_time = partitions.iter().map(|partition| lifted.of(partition).max_time).max();
         let max_time = max_time.unwrap_or(TimeLimit::Unlimited);
         // As in Slurm: raising it beyond the partition's limit is a matter of permission.
         let is_raised = |limit: &TimeLimit| *limit > job.time_limit && *limit > max_time;

@@ -4,6 +4,7 @@
 //! association, and that before the accounts above. Where a limit is set at several places the first holds, but that limits
 //! on groups (`Grp…`) of associations hold at every level of the tree.
 
+mod lifted;
 mod need;
 mod spent;
 mod start;
@@ -17,6 +18,7 @@ use daybook_schemas::limits::{CountLimitName, TresLimitName, WallLimitName};
 
 use crate::charges::Scope;
 
+pub use lifted::Lifted;
 pub use need::Need;
 pub(crate) use spent::{KnownSpent, Spender};
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use daybook_model::Lifted;
 use daybook_model::fit::Demand;
 use daybook_schemas::UtcMicros;
 use daybook_schemas::job::{Reason, ResourceRequest, TimeLimit};
@@ -21,6 +22,8 @@ pub(crate) struct Kind<'a> {
     pub(crate) field: Option<usize>,
     /// In which reservation it is tried.
     pub(crate) access: Access,
+    /// What its QOS lifts of the partition's limits.
+    pub(crate) lifted: Lifted,
     /// The reservation that alone keeps it from starting, with what that was known for: a window, how many starts and how
     /// many promises there were.
     pub(crate) keeper: Option<((i64, usize, usize), Option<usize>)>,
@@ -81,6 +84,8 @@ pub(crate) struct Variant {
     pub(crate) is_choosy: bool,
     /// In which reservation they are tried.
     pub(crate) access: Access,
+    /// What their QOS lifts of the partition's limits.
+    pub(crate) lifted: Lifted,
 }
 
 /// The kinds met in this cycle.

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use daybook_model::fit::{Demand, Share, admission_refusal, partition_size_limit, place};
-use daybook_model::{Charges, Cluster, Job, PendingKey};
+use daybook_model::{Charges, Cluster, Job, Lifted, PendingKey};
 use daybook_schemas::events::{ArrayTaskId, CycleBound, LimitFigures, ReasonChange};
 use daybook_schemas::job::{Reason, TimeLimit};
 use daybook_schemas::node::{ClusterParameters, PartitionState};
@@ -365,12 +365,14 @@ impl<'a> Planning<'a, '_> {
         let is_choosy = choosy_until(job, self.parameters).is_some_and(|until| until > self.now);
         let (cluster, parameters, ground) = (self.cluster, self.parameters, &mut self.ground);
         let (licenses, reservations) = (&mut self.licenses, &self.reservations);
-        self.kinds.number(turn, Variant { is_choosy, access }, || {
+        let lifted = if self.enforces_limits { cluster.lifted(&job.qos) } else { Lifted::default() };
+        self.kinds.number(turn, Variant { is_choosy, access, lifted }, || {
             let field = ground.field_number(cluster, turn.partition);
             let Some(number) = field else {
                 return Kind {
                     field,
                     access,
+                    lifted,
                     keeper: None,
                     demand: None,
                     time_max: TimeLimit::Unlimited,
@@ -383,20 +385,21 @@ impl<'a> Planning<'a, '_> {
                     promised: None,
                 };
             };
-            let partition = ground.field(number).definition;
-            let mut demand = Demand::new(&job.request, partition, parameters);
+            let partition = lifted.of(ground.field(number).definition);
+            let mut demand = Demand::new(&job.request, &partition, parameters);
             demand.switches_max = job.request.switches.filter(|_| is_choosy).map(|few| few.count);
             let refused = match partition.state {
                 PartitionState::Down => Some(Reason::PartitionDown),
                 PartitionState::Inactive => Some(Reason::PartitionInactive),
                 PartitionState::Up | PartitionState::Drain => {
                     let missing = cluster.missing_license(&job.request).map(|_| Reason::Licenses);
-                    partition_size_limit(cluster, partition, &job.request).or(missing)
+                    partition_size_limit(cluster, &partition, &job.request).or(missing)
                 }
             };
             Kind {
                 field,
                 access,
+                lifted,
                 keeper: None,
                 order: reservations.restrict(access, ground.order(number, &demand)),
                 demand: Some(demand),

@@ -1,6 +1,7 @@
 //! What may be changed by whom, what is refused with which words, and what a job gets.
 
 mod jobs;
+mod limits;
 mod refusals;
 mod rights;
 mod site;

@@ -110,18 +110,41 @@ impl Site {
         account: Option<&str>,
         qos: Option<&str>,
     ) -> Result<(String, String), ApiError> {
+        let id = self.submit_job(user, |asked| {
+            asked.account = account.map(str::to_string);
+            asked.qos = qos.map(str::to_string);
+        })?;
+        let job = &self.cluster.jobs()[&id];
+        Ok((job.account.to_string(), job.qos.to_string()))
+    }
+
+    /// Submits a job on hold, made of a plain one.
+    pub(super) fn submit_job(
+        &mut self,
+        user: &str,
+        change: impl FnOnce(&mut JobSubmission),
+    ) -> Result<JobId, ApiError> {
+        let id = self.cluster.next_job_id();
+        let bodies = self.judge_job(user, change)?;
+        self.apply(bodies);
+        Ok(id)
+    }
+
+    /// Decides on a job, and folds nothing.
+    pub(super) fn judge_job(
+        &self,
+        user: &str,
+        change: impl FnOnce(&mut JobSubmission),
+    ) -> Result<Vec<Body>, ApiError> {
         let peer = peer_of(user);
         let asked = json!({
             "request_id": "r", "name": "job", "request": ResourceRequest::default(), "hold": true,
             "script": "", "environment": [], "work_dir": "/", "umask": 18, "submit_host": "vm", "submit_line": "sbatch",
         });
-        let asked: JobSubmission = serde_json::from_value(asked).expect("a submission");
+        let mut asked: JobSubmission = serde_json::from_value(asked).expect("a submission");
+        change(&mut asked);
         let submission = Submission {
-            asked: JobSubmission {
-                account: account.map(str::to_string),
-                qos: qos.map(str::to_string),
-                ..asked
-            },
+            asked,
             user: JobUser {
                 uid: peer.uid,
                 gid: peer.gid,
@@ -135,10 +158,7 @@ impl Site {
         let id = self.cluster.next_job_id();
         let authority = Authority::of_daemon(0).asked_by(user);
         let request = Request::Submission(Box::new(submission));
-        let (_, bodies) = request.decide(&self.cluster, &authority, peer, id, UtcMicros::default())?;
-        self.apply(bodies);
-        let job = &self.cluster.jobs()[&id];
-        Ok((job.account.to_string(), job.qos.to_string()))
+        request.decide(&self.cluster, &authority, peer, id, UtcMicros::default()).map(|(_, bodies)| bodies)
     }
 
     /// Cancels all jobs.
