@@ -6,6 +6,7 @@ mod changes;
 mod crash;
 mod licenses;
 mod lifecycle;
+mod limits;
 mod partitions;
 mod priorities;
 mod refusals;

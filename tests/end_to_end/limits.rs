@@ -1,0 +1,97 @@
+//! Limits on a cluster that runs: refused at once, waiting with a reason, and free again; also after a crash.
+
+use daybook_tests::{Cluster, wait_until};
+
+const LIMITED: &str = "\
+ClusterName=test
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+DefMemPerCPU=10
+KillWait=2
+MinJobAge=300
+AccountingStorageEnforce=associations,limits,qos
+NodeName=n1 NodeAddr=127.0.0.1 CPUs=8 RealMemory=1000
+PartitionName=main Nodes=n1 Default=YES MaxTime=1-0 DefaultTime=60
+";
+
+/// Users whom every Debian has, both in the account `ml`.
+const ALICE: (u32, &str) = (1, "daemon");
+const BOB: (u32, &str) = (2, "bin");
+
+const POLICY: &str =
+    "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)";
+
+fn sacctmgr(cluster: &Cluster, line: &str) {
+    let arguments: Vec<&str> = std::iter::once("-i").chain(line.split(' ')).collect();
+    cluster.run("sacctmgr", &arguments).ok();
+}
+
+fn submit(cluster: &Cluster, user: u32, options: &[&str]) -> u32 {
+    let wrapped = [&["--parsable", "-o", "/dev/null", "-D", "/"], options, &["--wrap=sleep 300"]].concat();
+    cluster.run_as(user, "sbatch", &wrapped).ok().trim().parse().expect("a job id")
+}
+
+fn reason(cluster: &Cluster, job: u32) -> String {
+    cluster.run("squeue", &["-h", "-j", &job.to_string(), "-o", "%r"]).ok().trim().to_string()
+}
+
+fn wait_for_reason(cluster: &Cluster, job: u32, word: &str) {
+    wait_until(&format!("job {job} waits for {word}"), || reason(cluster, job) == word);
+}
+
+#[test]
+fn limits_keep_back_who_is_above_them_and_nobody_else() {
+    let mut cluster = Cluster::new(LIMITED);
+    cluster.start();
+    for line in [
+        "add qos lim maxjobsperuser=1 maxsubmitjobsperuser=3 maxwall=00:30:00 maxtresperuser=cpu=4",
+        "add account ml organization=science grptres=cpu=6",
+        &format!("add user {} account=ml", ALICE.1),
+        &format!("add user {} account=ml", BOB.1),
+        "modify account ml set qos=normal,lim",
+    ] {
+        sacctmgr(&cluster, line);
+    }
+    let first = submit(&cluster, ALICE.0, &["-q", "lim"]);
+    cluster.wait_state(first, "RUNNING");
+    let limit = cluster.run("squeue", &["-h", "-j", &first.to_string(), "-o", "%l"]).ok();
+    assert_eq!(limit.trim(), "30:00", "the longest that its QOS allows, not the partition's hour");
+    let second = submit(&cluster, ALICE.0, &["-q", "lim"]);
+    let long = submit(&cluster, ALICE.0, &["-q", "lim", "-t", "31"]);
+    wait_for_reason(&cluster, second, "QOSMaxJobsPerUserLimit");
+    let refused = cluster.run_as(ALICE.0, "sbatch", &["-q", "lim", "--wrap=true"]);
+    let words = format!(
+        "sbatch: error: QOSMaxSubmitJobPerUserLimit\nsbatch: error: Batch job submission failed: {POLICY}\n"
+    );
+    assert_eq!((refused.code, refused.out.as_str(), refused.err), (1, "", words));
+
+    // The account's CPUs: what waits for them holds nobody up, and `daybook why` says how many there are.
+    let wide = submit(&cluster, BOB.0, &["-c", "6"]);
+    let narrow = submit(&cluster, BOB.0, &["-c", "5"]);
+    cluster.wait_state(narrow, "RUNNING");
+    wait_for_reason(&cluster, wide, "AssocGrpCpuLimit");
+    let why = cluster.run("daybook", &["why", &wide.to_string()]).ok();
+    let figures = "The limit GrpTRES=cpu of account ml is 6: 6 in use, and it needs 6.";
+    assert!(why.contains(figures), "{why}");
+
+    // All of it is as it was after a crash: nothing starts, and nobody may submit more.
+    cluster.kill();
+    cluster.start();
+    let refused = cluster.run_as(ALICE.0, "sbatch", &["-q", "lim", "--wrap=true"]);
+    assert!(refused.err.contains("QOSMaxSubmitJobPerUserLimit"), "{}", refused.err);
+    for (job, word) in [(second, "QOSMaxJobsPerUserLimit"), (wide, "AssocGrpCpuLimit")] {
+        wait_for_reason(&cluster, job, word);
+    }
+    // What is over makes room.
+    cluster.run("scancel", &[&narrow.to_string()]).ok();
+    cluster.run("scancel", &[&first.to_string()]).ok();
+    cluster.wait_state(second, "RUNNING");
+    wait_for_reason(&cluster, long, "QOSMaxJobsPerUserLimit");
+    cluster.run("scancel", &[&second.to_string()]).ok();
+    cluster.wait_state(wide, "RUNNING");
+    wait_for_reason(&cluster, long, "QOSMaxWallDurationPerJobLimit");
+    // A limit that is raised lets it go.
+    cluster.run("scancel", &[&wide.to_string()]).ok();
+    sacctmgr(&cluster, "modify qos lim set maxwall=1:00:00");
+    cluster.wait_state(long, "RUNNING");
+}
