@@ -248,6 +248,12 @@ fn reason_figures(figures: &ReasonFigures) -> String {
             "needs {} of licence {}, {} of {} free",
             figures.needs, figures.license, figures.free, figures.in_all
         ),
+        ReasonFigures::Limit(figures) => {
+            let part = |amount: Option<u64>, word| amount.map(|amount| format!(", {amount} {word}"));
+            let (used, needs) = (part(figures.used, "used"), part(figures.needs, "needed"));
+            let parts = used.into_iter().chain(needs).collect::<String>();
+            format!("{}={} of {}{parts}", figures.limit, figures.most, figures.of)
+        }
         ReasonFigures::Tasks(figures) => format!("{} run, at most {}", figures.running, figures.most),
         ReasonFigures::Resources(figures) => {
             let gpus = match figures.gpus {
