@@ -70,7 +70,7 @@ fn limits_keep_back_who_is_above_them_and_nobody_else() {
     let narrow = submit(&cluster, BOB.0, &["-c", "5"]);
     cluster.wait_state(narrow, "RUNNING");
     wait_for_reason(&cluster, wide, "AssocGrpCpuLimit");
-    let why = cluster.run("daybook", &["why", &wide.to_string()]).ok();
+    let why = cluster.run("why", &[&wide.to_string()]).ok();
     let figures = "The limit GrpTRES=cpu of account ml is 6: 6 in use, and it needs 6.";
     assert!(why.contains(figures), "{why}");
 

@@ -1,8 +1,10 @@
 use daybook_schemas::events::{
-    CycleBound, LicenseFigures, MinuteFigures, NodeFigures, PlannedStart, PlannerCycle, PrioritiesCalculated,
-    ReasonChange, ReasonFigures, ResourceFigures, TaskFigures,
+    CycleBound, LicenseFigures, LimitFigures, MinuteFigures, NodeFigures, PlannedStart, PlannerCycle,
+    PrioritiesCalculated, ReasonChange, ReasonFigures, ResourceFigures, TaskFigures,
 };
 use daybook_schemas::job::Reason;
+use daybook_schemas::limit_reason::{LimitHolder, LimitReason};
+use daybook_schemas::limits::TresLimitName;
 use daybook_schemas::{Body, JobId, NodeName, RunId, Seq, Subject, UtcMicros};
 
 use super::instant;
@@ -53,6 +55,22 @@ pub fn cycle() -> (Subject, Body, Body) {
                     needs: 2,
                     free: 1,
                     in_all: 10,
+                })),
+            },
+            ReasonChange {
+                job: JobId(130),
+                reason: Reason::Limit(LimitReason::of_tres(
+                    LimitHolder::Qos,
+                    TresLimitName::MaxTresPerUser,
+                    "gres/gpu",
+                )),
+                detail: String::new(),
+                figures: Some(ReasonFigures::Limit(LimitFigures {
+                    limit: "MaxTRESPerUser=gres/gpu".to_string(),
+                    of: "QOS dev".to_string(),
+                    most: 2,
+                    used: Some(2),
+                    needs: Some(1),
                 })),
             },
         ],

@@ -87,7 +87,8 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
 /// and has what is given, and the licences that the job needs now are free. Holding or changing a job in the meantime does
 /// not void its start otherwise.
 fn is_valid(cluster: &Cluster, data: &RunAllocated) -> bool {
-    let waits = match data.array.filter(|task| !waits_alone(cluster, data.run.job, *task)) {
+    let in_array = data.array.filter(|task| !waits_alone(cluster, data.run.job, *task));
+    let waits = match in_array {
         Some(task) => {
             let record = cluster.jobs.get(&task.array_job);
             data.run.start == 0
@@ -103,7 +104,8 @@ fn is_valid(cluster: &Cluster, data: &RunAllocated) -> bool {
                 && !job.run.is_some_and(|run| cluster.runs.contains_key(&run))
         }),
     };
-    let record = cluster.jobs.get(&data.array.map_or(data.run.job, |task| task.array_job));
+    // The array's record may be over and forgotten by the time a task that left it starts.
+    let record = cluster.jobs.get(&in_array.map_or(data.run.job, |task| task.array_job));
     waits
         && !data.nodes.is_empty()
         && data.nodes.iter().all(|share| has_room(cluster, share))

@@ -15,6 +15,7 @@ macro_rules! scripts {
 }
 
 scripts! {
+    a_task_outlives_its_array,
     arrays_start_task_by_task,
     blocks_hold_gangs_together,
     bounds_stop_a_cycle_and_say_so,
