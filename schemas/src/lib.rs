@@ -29,6 +29,7 @@ pub mod license;
 pub mod limits;
 pub mod node;
 pub mod orders;
+pub mod preemption;
 pub mod priority;
 pub mod reservation;
 pub mod run;

@@ -31,7 +31,7 @@ pub struct PendingKey {
 
 /// The whole state at one position of the state stream.
 ///
-/// `jobs`, `runs`, `nodes`, `arrays` and `reservations` are the state; the other maps are indexes over them that the reducer keeps
+/// `jobs`, `runs`, `nodes`, `arrays`, `reservations` and `rooms` are the state; the other maps are indexes over them that the reducer keeps
 /// (and [`Cluster::sanity_check`] derives again and compares).
 #[derive(Clone, Debug, Default)]
 pub struct Cluster {
@@ -45,6 +45,8 @@ pub struct Cluster {
     pub(crate) runs: OrdMap<RunId, Arc<Run>>,
     pub(crate) arrays: OrdMap<JobId, Arc<ArrayState>>,
     pub(crate) reservations: OrdMap<Arc<str>, Arc<crate::reservation::Reservation>>,
+    /// What runs make for waiting records.
+    pub(crate) rooms: OrdMap<JobId, crate::room::Room>,
     pub(crate) next_job_id: u32,
     /// Last commit of the subject `jobs` and of `plan`.
     pub(crate) jobs_seq: Seq,

@@ -20,6 +20,8 @@ pub struct ReadyKind {
     pub partitions: Option<Partitions>,
     /// Account and QOS, where the partition looks at them.
     pub account_and_qos: Option<(Arc<str>, Arc<str>)>,
+    /// The QOS, where that says whose runs give way to it.
+    pub preempts_as: Option<Arc<str>>,
     /// The time limit in this partition.
     pub time_limit: TimeLimit,
     /// The reason that is recorded.
@@ -58,6 +60,7 @@ impl Cluster {
             partition: partition.clone(),
             partitions: job.partitions.clone(),
             account_and_qos: restricts.then(|| (job.account.clone(), job.qos.clone())),
+            preempts_as: self.preempts_by_qos().then(|| job.qos.clone()),
             time_limit: self.time_limit_in(job, partition),
             reason: job.reason,
             time_min: job.time_min,

@@ -6,6 +6,7 @@ mod cluster;
 mod job;
 mod node;
 mod partition;
+mod preemption;
 mod reservation;
 mod run;
 
@@ -72,6 +73,7 @@ fn apply_event(cluster: &mut Cluster, event: &Event) -> Result<(), String> {
         Body::RunEnded(data) => run::ended(cluster, event, data),
         Body::RunLost(data) => run::lost(cluster, data),
         Body::RunNodeReleased(data) => run::node_released(cluster, data),
+        Body::RunPreempted(data) => preemption::preempted(cluster, data),
         Body::PlannerCycle(data) => planner_cycle(cluster, data),
         Body::PrioritiesCalculated(data) => crate::priority::calculated(cluster, data),
         body @ (Body::AccountDefined(_)
@@ -100,6 +102,7 @@ fn apply_event(cluster: &mut Cluster, event: &Event) -> Result<(), String> {
 
 fn planner_cycle(cluster: &mut Cluster, data: &PlannerCycle) {
     cluster.last_cycle = Some(data.now);
+    cluster.close_rooms(data.input);
     cluster.totals.note_cycle(cluster.position, data);
     cluster.expected_starts =
         data.reservations.iter().map(|planned| (planned.job, planned.start)).collect::<OrdMap<_, _>>();

@@ -21,6 +21,7 @@ use crate::ground::Ground;
 use crate::kinds::{FOR_EVER, Kind, Kinds, Variant};
 use crate::licenses::Licenses;
 use crate::policy::{Order, Policy};
+use crate::preemption::Preempting;
 use crate::promises::Promises;
 use crate::queue::{Heads, Turn, candidates, weighted};
 use crate::releases::Releases;
@@ -48,6 +49,7 @@ pub(crate) fn decide(cluster: &Cluster, now: UtcMicros, policy: &Policy, watch: 
         starts: Vec::new(),
         reasons: Vec::new(),
         reservations: Vec::new(),
+        preemptions: Vec::new(),
         finished: ended_unstarted(cluster, now, policy),
         jobs_considered: 0,
         bound: has_more_to_finish.then_some(CycleBound::Finished),
@@ -75,9 +77,11 @@ pub(crate) fn decide(cluster: &Cluster, now: UtcMicros, policy: &Policy, watch: 
             started_tasks: BTreeMap::new(),
             later: Vec::new(),
             several: Several::default(),
+            preempting: Preempting::default(),
             cycle: &mut cycle,
             watch,
         };
+        planning.fill_rooms();
         planning.walk_the_queue();
         planning.settle_several();
         planning.cycle.wake = planning.cycle.wake.into_iter().chain(planning.reservations.wake()).min();
@@ -108,6 +112,8 @@ pub(crate) struct Planning<'a, 'c> {
     later: Vec<(Reverse<u32>, u64, PendingKey)>,
     /// Jobs that may start in several partitions.
     pub(crate) several: Several<'a>,
+    /// Runs that give way, and jobs for which they do.
+    pub(crate) preempting: Preempting<'a>,
     pub(crate) cycle: &'c mut Cycle,
     /// The one job that the cycle is for, where it only explains.
     pub(crate) watch: Option<&'c mut Watch>,
@@ -222,7 +228,7 @@ impl<'a> Planning<'a, '_> {
     }
 
     /// Whether a bound is reached, or nothing is left that any job could use and enough jobs have been looked at.
-    fn must_stop(&mut self) -> bool {
+    pub(crate) fn must_stop(&mut self) -> bool {
         if self.has_seen_enough() {
             return true;
         }
@@ -264,13 +270,13 @@ impl<'a> Planning<'a, '_> {
         !self.policy.backfill && line.is_some_and(|line| self.blocked.contains_key(&line))
     }
 
-    fn consider(&mut self, turn: Turn<'a>) {
+    pub(crate) fn consider(&mut self, turn: Turn<'a>) {
         if self.is_watched(turn.job) { self.consider_watched(turn) } else { self.decide_on(turn) }
     }
 
     pub(crate) fn decide_on(&mut self, turn: Turn<'a>) {
         let job = turn.job;
-        if self.several.is_over(job) || is_overdue(self.cluster, job, self.now) {
+        if self.several.is_over(job) || self.preempting.is_served(job) || is_overdue(self.cluster, job, self.now) {
             return;
         }
         if is_too_late_in(self.cluster, turn, self.now) {
@@ -301,10 +307,11 @@ impl<'a> Planning<'a, '_> {
         let is_closed = self.is_closed(self.kinds.get(number).line());
         let earlier: Vec<usize> = earlier.into_iter().map(|access| self.kind_of(turn, access)).collect();
         let startable = job.tasks_startable();
-        let last_started = self.several.last_task(job);
+        let last_started = self.several.last_task(job).max(self.preempting.last_task(job));
         let mut tasks = startable.iter().flat_map(|tasks| tasks.iter());
         let mut tasks = tasks.by_ref().filter(|task| last_started.is_none_or(|last| *task > last));
         while !is_closed
+            && self.preempting.wants_more()
             && self.kinds.get(number).refused.is_none()
             && (!self.kinds.get(number).is_blocked(windows.shortest)
                 || self.is_any_open(&earlier, windows.shortest))
@@ -398,7 +405,7 @@ impl<'a> Planning<'a, '_> {
     }
 
     /// How many tasks of an array may start; of a plain job, or a task that starts again: without bound.
-    fn array_room(&self, job: &Job) -> u64 {
+    pub(crate) fn array_room(&self, job: &Job) -> u64 {
         let array = match (&job.tasks_waiting, job.task) {
             (Some(_), _) => job.id,
             // A task that left its array's record counts as those in it.
@@ -418,7 +425,8 @@ impl<'a> Planning<'a, '_> {
         if job.tasks_waiting.is_none() {
             let run = RunId::new(job.id, job.starts);
             let is_started = self.cycle.starts.last().is_some_and(|start| start.run == run)
-                || self.several.has_started(job);
+                || self.several.has_started(job)
+                || self.preempting.has_started(job);
             return (!is_started).then_some((run, job.task.filter(|_| job.starts == 0)));
         }
         let task = tasks.next()?;
@@ -480,6 +488,7 @@ impl<'a> Planning<'a, '_> {
             partition: turn.partition.to_string(),
             reservation: access.number().map(|number| self.reservations.name(number).to_string()),
         });
+        self.preempting.note_start(turn.job, run.1.map(|task| task.task));
         if turn.has_others() {
             self.several.note_start(turn.job, run.1.map(|task| task.task));
         }

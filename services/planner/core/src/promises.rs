@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use daybook_model::fit::{Amounts, Free, Share, Site};
 use daybook_schemas::UtcMicros;
 
+use crate::preemption::Gain;
 use crate::releases::{Found, Part};
 use crate::timeline::Timeline;
 
@@ -193,6 +194,61 @@ impl Promises {
             site.limit(free.to_mut(), &there);
         }
         free
+    }
+
+    /// `free` of a node, from now to `until`, without what is kept there; `gains` are in `free` and come back later, if ever,
+    /// as far as was known when it was kept.
+    pub(crate) fn without_gains<'f>(
+        &self,
+        site: &Site<'_>,
+        at: usize,
+        free: Cow<'f, Free>,
+        (now, until): (UtcMicros, Option<UtcMicros>),
+        gains: &[&Gain],
+    ) -> Cow<'f, Free> {
+        if gains.is_empty() || self.is_untouched(at) {
+            return self.without(site, at, free, None, until);
+        }
+        let mut there = site.amounts_free(&free);
+        if let Some(Drawn { timelines, .. }) = &self.drawn {
+            let Some(mut timeline) = timelines[at].clone() else { return free };
+            for gain in gains {
+                timeline.change(&gain.amounts, false, now, gain.otherwise);
+            }
+            there = timeline.least(now, until);
+        }
+        for kept in self.by_site[at].iter().filter(|kept| self.drawn.is_none() && kept.overlaps(None, until)) {
+            if !kept.begins_within(None, until) {
+                there.take(&kept.taken);
+                continue;
+            }
+            let mut left = kept.left.clone();
+            let is_news = |gain: &&&Gain| gain.otherwise.is_none_or(|otherwise| otherwise > kept.start);
+            gains.iter().filter(is_news).for_each(|gain| left.give(&gain.amounts));
+            there.at_most(&left);
+        }
+        let mut free = free;
+        if there != site.amounts_free(&free) {
+            site.limit(free.to_mut(), &there);
+        }
+        free
+    }
+
+    /// What was to come back at `gain.otherwise` comes back at `at`.
+    pub(crate) fn give_way(&mut self, gain: &Gain, at: UtcMicros) {
+        let Some(Drawn { timelines, .. }) = &mut self.drawn else {
+            for kept in &mut self.by_site[gain.share.site] {
+                let is_news = gain.otherwise.is_none_or(|otherwise| otherwise > kept.start);
+                if is_news && at <= kept.start {
+                    kept.left.give(&gain.amounts);
+                }
+            }
+            return;
+        };
+        if let Some(timeline) = &mut timelines[gain.share.site] {
+            timeline.change(&gain.amounts, false, at, gain.otherwise);
+            timeline.note_return(at);
+        }
     }
 
     /// Whether nothing is kept of a node.

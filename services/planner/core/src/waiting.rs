@@ -2,6 +2,7 @@
 
 use daybook_model::Job;
 use daybook_model::fit::Demand;
+use daybook_schemas::UtcMicros;
 use daybook_schemas::events::PlannedStart;
 use daybook_schemas::job::Reason;
 
@@ -16,6 +17,10 @@ impl<'a> Planning<'a, '_> {
         let job = turn.job;
         let kind = self.kinds.get(number);
         let Some(line) = kind.line() else { return };
+        if self.is_given_room(turn, number, seconds) {
+            return;
+        }
+        let kind = self.kinds.get(number);
         if kind.demand.as_ref().is_some_and(|demand| demand.switches_max.is_some()) {
             let until = choosy_until(job, self.parameters);
             self.cycle.wake = self.cycle.wake.into_iter().chain(until).min();
@@ -44,6 +49,18 @@ impl<'a> Planning<'a, '_> {
     }
 
     pub(crate) fn reserve(&mut self, job: &Job, number: usize, seconds: i64) {
+        let not_before = self.kinds.get(number).not_before(seconds);
+        self.reserve_from(job, number, seconds, not_before);
+    }
+
+    /// The same, where no start before `not_before` is possible, as is known.
+    pub(crate) fn reserve_from(
+        &mut self,
+        job: &Job,
+        number: usize,
+        seconds: i64,
+        not_before: Option<UtcMicros>,
+    ) {
         let kind = self.kinds.get(number);
         let Some(demand) = &kind.demand else { return };
         let seconds = (seconds != FOR_EVER).then_some(seconds);
@@ -60,7 +77,7 @@ impl<'a> Planning<'a, '_> {
             order: &kind.order,
             seconds,
             from: None,
-            not_before: kind.not_before(seconds.unwrap_or(FOR_EVER)),
+            not_before,
             reservations: &self.reservations,
             access: kind.access,
         };

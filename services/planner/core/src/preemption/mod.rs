@@ -1,0 +1,109 @@
+//! Runs that give way to waiting jobs.
+//!
+//! A job that cannot be placed, and that would be if runs gave way that it may preempt, gets their place: the cheapest of
+//! them that are enough are told to end ([`victims`]), and their end is when its protected start begins. In the cycles
+//! that follow it comes before everybody else until it has started ([`rooms`]): what was freed for it is not given to
+//! others, a run that went back into the queue among them.
+//!
+//! Runs that are ending anyway count as if they were gone, so nobody gives way twice for one need.
+
+mod candidates;
+mod rooms;
+mod victims;
+
+use std::collections::BTreeMap;
+
+use daybook_model::fit::{Amounts, Share};
+use daybook_schemas::events::CycleBound;
+use daybook_schemas::job::Reason;
+use daybook_schemas::{JobId, UtcMicros};
+
+use crate::cycle::Preemption;
+use crate::plan::Planning;
+use crate::queue::Turn;
+use candidates::Candidates;
+use rooms::Serving;
+use victims::Choice;
+
+/// What would be free on a node if a run were gone.
+pub(crate) struct Gain {
+    pub(crate) share: Share,
+    pub(crate) amounts: Amounts,
+    /// When it comes back otherwise; `None`: never, as far as limits say.
+    pub(crate) otherwise: Option<UtcMicros>,
+}
+
+/// What this cycle knows of preemption.
+#[derive(Default)]
+pub(crate) struct Preempting<'a> {
+    /// `None`: nobody has asked yet.
+    candidates: Option<Candidates<'a>>,
+    /// Kinds, with the QOS, for which no runs are enough, and from which window on: in a cycle both what is free and
+    /// who may give way only become fewer.
+    hopeless: BTreeMap<(usize, &'a str), i64>,
+    /// Jobs for which runs were looked for.
+    tried: u32,
+    /// The record whose room is being filled; `None`: the queue is walked.
+    serving: Option<Serving>,
+    /// Records whose room has been looked at.
+    served: BTreeMap<JobId, rooms::Served>,
+}
+
+impl<'a> Planning<'a, '_> {
+    /// Whether a blocked job is dealt with: because room is made for it, or because it is its room that is being filled.
+    /// Such a job stands in no line: what is behind it does not wait for it, unless everybody does.
+    pub(crate) fn is_given_room(&mut self, turn: Turn<'a>, number: usize, seconds: i64) -> bool {
+        if self.cluster.preemption().is_none() {
+            return false;
+        }
+        if self.preempting.serving.is_some() {
+            self.keep_room(turn, number, seconds);
+            return true;
+        }
+        let line = self.kinds.get(number).line();
+        if self.is_closed(line) || !self.make_room(turn, number, seconds) {
+            return false;
+        }
+        if !self.policy.backfill
+            && let Some(line) = line
+        {
+            *self.blocked.entry(line).or_insert(0) += 1;
+        }
+        self.give_reason(turn, Reason::Resources, "");
+        true
+    }
+
+    /// Has runs give way to a job, to each of its tasks as far as it may start; whether any does.
+    fn make_room(&mut self, turn: Turn<'a>, number: usize, seconds: i64) -> bool {
+        let mut is_made = false;
+        for (by, array) in self.takers(turn) {
+            let Choice::Runs(chosen) = self.choose(turn, number, seconds) else { break };
+            let room = self.policy.preemptions_max as usize - self.cycle.preemptions.len();
+            if chosen.len() > room {
+                self.meet(CycleBound::Preemptions);
+                break;
+            }
+            for at in chosen {
+                let Some((run, way, end)) = self.give_way(at) else { continue };
+                let grace = i64::try_from(way.grace.0).unwrap_or(i64::MAX);
+                let grace_end = self.now.plus_seconds(grace).min(end);
+                self.cycle.preemptions.push(Preemption { run, by, array, mode: way.mode, grace_end });
+            }
+            self.keep_place(turn, number, seconds);
+            is_made = true;
+        }
+        is_made
+    }
+
+    /// A protected start at the end of those that give way, whatever the job's place in its line. Of an array one is
+    /// told.
+    fn keep_place(&mut self, turn: Turn<'a>, number: usize, seconds: i64) {
+        let before = self.cycle.reservations.len();
+        self.reserve_from(turn.job, number, seconds, None);
+        let reservations = &mut self.cycle.reservations;
+        let is_told = reservations[..before].iter().any(|planned| planned.job == turn.job.id);
+        if is_told && turn.job.tasks_waiting.is_some() {
+            reservations.truncate(before);
+        }
+    }
+}

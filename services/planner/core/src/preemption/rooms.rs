@@ -1,0 +1,138 @@
+//! Room that has been made in earlier cycles: it is filled before the queue is walked.
+
+use daybook_model::{Job, PendingKey};
+use daybook_schemas::JobId;
+use daybook_schemas::events::ArrayTaskId;
+use daybook_schemas::job::Reason;
+
+use super::Preempting;
+use crate::plan::Planning;
+use crate::queue::Turn;
+
+/// The record whose room is being filled.
+pub(super) struct Serving {
+    job: JobId,
+    /// For how many runs there still is room.
+    left: u32,
+}
+
+/// A record whose room has been looked at.
+#[derive(Default)]
+pub(super) struct Served {
+    /// Runs started there.
+    started: u32,
+    /// Of an array: the last task that was.
+    last_task: Option<u32>,
+    /// Runs for which the room is kept.
+    kept: u32,
+}
+
+impl Preempting<'_> {
+    /// Whether another run of the record that is looked at may start: of one whose room is being filled no more than there
+    /// is room for.
+    pub(crate) fn wants_more(&self) -> bool {
+        self.serving.as_ref().is_none_or(|serving| serving.left > 0)
+    }
+
+    /// Notes that a run was started.
+    pub(crate) fn note_start(&mut self, job: &Job, task: Option<u32>) {
+        let Some(serving) = &mut self.serving else { return };
+        serving.left = serving.left.saturating_sub(1);
+        let served = self.served.entry(job.id).or_default();
+        served.started += 1;
+        served.last_task = task.or(served.last_task);
+    }
+
+    /// Whether its room has a run of the record already.
+    pub(crate) fn has_started(&self, job: &Job) -> bool {
+        self.served(job).is_some_and(|served| served.started > 0)
+    }
+
+    /// Of an array: the last task that was started there.
+    pub(crate) fn last_task(&self, job: &Job) -> Option<u32> {
+        self.served(job)?.last_task
+    }
+
+    /// Whether nothing is left to decide on a record: its run is started, or its room is kept; of an array's tasks, for
+    /// all of them.
+    pub(crate) fn is_served(&self, job: &Job) -> bool {
+        let Some(served) = self.served(job) else { return false };
+        match &job.tasks_waiting {
+            None => served.started + served.kept > 0,
+            Some(tasks) => u64::from(served.started + served.kept) >= tasks.len(),
+        }
+    }
+
+    fn served(&self, job: &Job) -> Option<&Served> {
+        if self.served.is_empty() { None } else { self.served.get(&job.id) }
+    }
+}
+
+impl<'a> Planning<'a, '_> {
+    /// Fills the room that was made for waiting records, in the order in which these stand in the queue.
+    pub(crate) fn fill_rooms(&mut self) {
+        let cluster = self.cluster;
+        let jobs = cluster.rooms().keys().filter_map(|id| cluster.jobs().get(id));
+        let keys = jobs.flat_map(|job| cluster.pending_keys(job));
+        let mut keys: Vec<PendingKey> = keys.filter(|key| cluster.ready().contains(key)).collect();
+        keys.sort_unstable();
+        if keys.is_empty() {
+            return;
+        }
+        self.find_candidates();
+        for key in keys {
+            if self.has_seen_enough() || self.cycle.starts.len() >= self.policy.starts_max as usize {
+                break;
+            }
+            let Some(turn) = Turn::of(cluster, key) else { continue };
+            let room = cluster.rooms().get(&key.job);
+            let takers = room.map_or(0, |room| u32::try_from(room.takers.len()).unwrap_or(u32::MAX));
+            let done = self.preempting.served(turn.job).map_or(0, |served| served.started + served.kept);
+            let left = takers.saturating_sub(done);
+            if left == 0 {
+                continue;
+            }
+            self.preempting.serving = Some(Serving { job: key.job, left });
+            self.decide_on(turn);
+            self.preempting.serving = None;
+        }
+    }
+
+    /// Those of whose room not all have given way yet: it is kept for them.
+    pub(super) fn keep_room(&mut self, turn: Turn<'a>, number: usize, seconds: i64) {
+        let left = self.preempting.serving.as_ref().filter(|serving| serving.job == turn.job.id);
+        for _ in 0..left.map_or(0, |serving| serving.left) {
+            if self.fits_without(number, seconds, &[]).is_none() {
+                break;
+            }
+            self.keep_place(turn, number, seconds);
+            self.preempting.served.entry(turn.job.id).or_default().kept += 1;
+            self.give_reason(turn, Reason::Resources, "");
+        }
+    }
+
+    /// The runs of a record for which room may be made: a job's only one, an array's next tasks that have none yet.
+    pub(super) fn takers(&self, turn: Turn<'a>) -> Vec<(JobId, Option<ArrayTaskId>)> {
+        let job = turn.job;
+        let Some(tasks) = job.tasks_startable() else {
+            return match self.preempting.is_served(job) {
+                true => Vec::new(),
+                false => vec![(job.id, None)],
+            };
+        };
+        let served = self.preempting.served(job);
+        let kept = served.map_or(0, |served| u64::from(served.kept));
+        let room = self.array_room(job).saturating_sub(kept);
+        let started = self.cycle.starts.iter().rev().map(|start| start.array);
+        let last = started.flatten().filter(|task| task.array_job == job.id).map(|task| task.task).max();
+        let has_room = |id: &JobId| self.cluster.rooms().get(&job.id).is_some_and(|room| room.takers.contains(id));
+        let array = self.cluster.arrays().get(&job.id);
+        let most = usize::try_from(room.min(self.policy.preemptions_max.into())).unwrap_or(usize::MAX);
+        let waiting = tasks.iter().filter(|task| last.is_none_or(|last| *task > last));
+        let waiting = waiting.filter_map(|task| {
+            let id = array?.task_job_id(task)?;
+            Some((id, Some(ArrayTaskId { array_job: job.id, task })))
+        });
+        waiting.filter(|(id, _)| kept == 0 || !has_room(id)).take(most).collect()
+    }
+}
