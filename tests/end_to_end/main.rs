@@ -7,6 +7,7 @@ mod crash;
 mod licenses;
 mod lifecycle;
 mod partitions;
+mod preemption;
 mod priorities;
 mod refusals;
 mod reservations;

@@ -223,6 +223,11 @@ impl Cluster {
         self.planned_nodes.values().flat_map(|nodes| nodes.iter()).collect()
     }
 
+    /// Those that it keeps something of for a job.
+    pub fn nodes_planned_for(&self, job: JobId) -> Option<&[NodeName]> {
+        self.planned_nodes.get(&job).map(|nodes| &nodes[..])
+    }
+
     /// `now` of the last recorded planning cycle.
     pub fn last_cycle(&self) -> Option<UtcMicros> {
         self.last_cycle

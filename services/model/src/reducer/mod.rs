@@ -13,7 +13,7 @@ mod run;
 use std::sync::Arc;
 
 use daybook_schemas::events::{Body, FORMAT_VERSION, LogDurabilityDeclared, PlannerCycle};
-use daybook_schemas::{Commit, Event, JobId, Subject};
+use daybook_schemas::{Commit, Event, JobId, NodeName, Subject};
 use imbl::OrdMap;
 
 use crate::cluster::Cluster;
@@ -104,10 +104,15 @@ fn planner_cycle(cluster: &mut Cluster, data: &PlannerCycle) {
     cluster.last_cycle = Some(data.now);
     cluster.close_rooms(data.input);
     cluster.totals.note_cycle(cluster.position, data);
-    cluster.expected_starts =
-        data.reservations.iter().map(|planned| (planned.job, planned.start)).collect::<OrdMap<_, _>>();
-    cluster.planned_nodes =
-        data.reservations.iter().map(|planned| (planned.job, Arc::from(planned.nodes.as_slice()))).collect();
+    let (mut starts, mut nodes) = (OrdMap::new(), OrdMap::new());
+    for planned in &data.reservations {
+        let start = starts.entry(planned.job).or_insert(planned.start);
+        *start = (*start).min(planned.start);
+        // Of an array, several tasks may be planned.
+        let known: &mut Arc<[NodeName]> = nodes.entry(planned.job).or_insert_with(|| Arc::from([]));
+        *known = known.iter().chain(&planned.nodes).cloned().collect();
+    }
+    (cluster.expected_starts, cluster.planned_nodes) = (starts, nodes);
     for change in &data.reasons {
         cluster.change_job(change.job, |job| {
             job.reason = change.reason;

@@ -128,8 +128,11 @@ impl Cycle {
     /// A minute more or less makes no difference, nor do starts within the next minute (or overdue ones): where a run
     /// is late, the start of the job behind it moves with the clock, and each move is no news.
     pub fn expects_otherwise(&self, cluster: &Cluster) -> bool {
-        let expected: BTreeMap<JobId, UtcMicros> =
-            self.reservations.iter().map(|planned| (planned.job, planned.start)).collect();
+        let mut expected: BTreeMap<JobId, UtcMicros> = BTreeMap::new();
+        for planned in &self.reservations {
+            let start = expected.entry(planned.job).or_insert(planned.start);
+            *start = (*start).min(planned.start);
+        }
         let soon = self.now.plus_seconds(SAME_START_SECONDS);
         let is_same = |(job, start): (&JobId, &UtcMicros)| {
             expected.get(job).is_some_and(|now_expected| {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use daybook_model::fit::Demand;
-use daybook_schemas::UtcMicros;
+use daybook_schemas::{JobId, UtcMicros};
 use daybook_schemas::job::{Reason, ResourceRequest, TimeLimit};
 
 use crate::licenses::Need;
@@ -81,6 +81,8 @@ pub(crate) struct Variant {
     pub(crate) is_choosy: bool,
     /// In which reservation they are tried.
     pub(crate) access: Access,
+    /// The record, where it is tried in the room that was made for it.
+    pub(crate) room: Option<JobId>,
 }
 
 /// The kinds met in this cycle.

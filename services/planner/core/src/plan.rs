@@ -21,7 +21,7 @@ use crate::ground::Ground;
 use crate::kinds::{FOR_EVER, Kind, Kinds, Variant};
 use crate::licenses::Licenses;
 use crate::policy::{Order, Policy};
-use crate::preemption::Preempting;
+use crate::preemption::{Preempting, room_order};
 use crate::promises::Promises;
 use crate::queue::{Heads, Turn, candidates, weighted};
 use crate::releases::Releases;
@@ -358,7 +358,8 @@ impl<'a> Planning<'a, '_> {
         let is_choosy = choosy_until(job, self.parameters).is_some_and(|until| until > self.now);
         let (cluster, parameters, ground) = (self.cluster, self.parameters, &mut self.ground);
         let (licenses, reservations) = (&mut self.licenses, &self.reservations);
-        self.kinds.number(turn, Variant { is_choosy, access }, || {
+        let room = self.preempting.serving();
+        self.kinds.number(turn, Variant { is_choosy, access, room }, || {
             let field = ground.field_number(cluster, turn.partition);
             let Some(number) = field else {
                 return Kind {
@@ -387,18 +388,20 @@ impl<'a> Planning<'a, '_> {
                     partition_size_limit(cluster, partition, &job.request).or(missing)
                 }
             };
+            let order = ground.order(number, &demand);
             Kind {
                 field,
                 access,
                 keeper: None,
-                order: reservations.restrict(access, ground.order(number, &demand)),
+                order: room_order(cluster, ground, room, reservations.restrict(access, order)),
                 demand: Some(demand),
                 open: None,
                 time_max: partition.max_time,
                 licenses: licenses.needs(cluster, &job.request),
                 refused: refused.map(|reason| (reason, Arc::from(""))),
                 blocked_from: None,
-                fits_when_empty: None,
+                // Of its own room nothing is to be learnt of the request.
+                fits_when_empty: room.map(|_| true),
                 promised: None,
             }
         })

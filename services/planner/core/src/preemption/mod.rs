@@ -25,6 +25,8 @@ use candidates::Candidates;
 use rooms::Serving;
 use victims::Choice;
 
+pub(crate) use rooms::room_order;
+
 /// What would be free on a node if a run were gone.
 pub(crate) struct Gain {
     pub(crate) share: Share,
@@ -89,21 +91,11 @@ impl<'a> Planning<'a, '_> {
                 let grace_end = self.now.plus_seconds(grace).min(end);
                 self.cycle.preemptions.push(Preemption { run, by, array, mode: way.mode, grace_end });
             }
-            self.keep_place(turn, number, seconds);
+            // A protected start at their end, whatever the job's place in its line: there is its room.
+            self.reserve_from(turn.job, number, seconds, None);
             is_made = true;
         }
         is_made
     }
 
-    /// A protected start at the end of those that give way, whatever the job's place in its line. Of an array one is
-    /// told.
-    fn keep_place(&mut self, turn: Turn<'a>, number: usize, seconds: i64) {
-        let before = self.cycle.reservations.len();
-        self.reserve_from(turn.job, number, seconds, None);
-        let reservations = &mut self.cycle.reservations;
-        let is_told = reservations[..before].iter().any(|planned| planned.job == turn.job.id);
-        if is_told && turn.job.tasks_waiting.is_some() {
-            reservations.truncate(before);
-        }
-    }
 }

@@ -1,11 +1,15 @@
 //! Room that has been made in earlier cycles: it is filled before the queue is walked.
 
-use daybook_model::{Job, PendingKey};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use daybook_model::{Cluster, Job, PendingKey};
 use daybook_schemas::JobId;
 use daybook_schemas::events::ArrayTaskId;
 use daybook_schemas::job::Reason;
 
 use super::Preempting;
+use crate::ground::Ground;
 use crate::plan::Planning;
 use crate::queue::Turn;
 
@@ -27,7 +31,26 @@ pub(super) struct Served {
     kept: u32,
 }
 
+/// Of the nodes in this order those of a record's room (`None`: all): where the last cycle planned its start. There it takes
+/// nothing that was promised to others when that was planned.
+pub(crate) fn room_order(
+    cluster: &Cluster,
+    ground: &Ground<'_>,
+    room: Option<JobId>,
+    order: Rc<[usize]>,
+) -> Rc<[usize]> {
+    let Some(record) = room else { return order };
+    let nodes = cluster.nodes_planned_for(record).unwrap_or_default();
+    let sites: BTreeSet<usize> = nodes.iter().filter_map(|name| ground.number(name)).collect();
+    order.iter().copied().filter(|site| sites.contains(site)).collect()
+}
+
 impl Preempting<'_> {
+    /// The record whose room is being filled.
+    pub(crate) fn serving(&self) -> Option<JobId> {
+        self.serving.as_ref().map(|serving| serving.job)
+    }
+
     /// Whether another run of the record that is looked at may start: of one whose room is being filled no more than there
     /// is room for.
     pub(crate) fn wants_more(&self) -> bool {
@@ -93,8 +116,13 @@ impl<'a> Planning<'a, '_> {
                 continue;
             }
             self.preempting.serving = Some(Serving { job: key.job, left });
+            let before = self.cycle.reservations.len();
             self.decide_on(turn);
             self.preempting.serving = None;
+            // A reservation keeps its nodes from it: it has its protected start by that.
+            if self.cycle.reservations.len() > before && !self.preempting.served.contains_key(&key.job) {
+                self.preempting.served.entry(key.job).or_default().kept = left;
+            }
         }
     }
 
@@ -105,7 +133,7 @@ impl<'a> Planning<'a, '_> {
             if self.fits_without(number, seconds, &[]).is_none() {
                 break;
             }
-            self.keep_place(turn, number, seconds);
+            self.reserve_from(turn.job, number, seconds, None);
             self.preempting.served.entry(turn.job.id).or_default().kept += 1;
             self.give_reason(turn, Reason::Resources, "");
         }
