@@ -1,5 +1,6 @@
 //! Room that running runs make for waiting jobs.
 
+use daybook_schemas::job::JobState;
 use daybook_schemas::{JobId, RunId, Seq};
 use imbl::OrdSet;
 use serde::{Deserialize, Serialize};
@@ -45,7 +46,8 @@ impl Cluster {
                 room.takers.remove(&first);
             }
         }
-        if room.takers.is_empty() {
+        let waits = self.jobs.get(&record).is_some_and(|job| job.state == JobState::Pending);
+        if room.takers.is_empty() || !waits {
             self.rooms.remove(&record);
         }
     }

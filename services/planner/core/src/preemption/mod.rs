@@ -11,7 +11,7 @@ mod candidates;
 mod rooms;
 mod victims;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use daybook_model::fit::{Amounts, Share};
 use daybook_schemas::events::CycleBound;
@@ -49,6 +49,8 @@ pub(crate) struct Preempting<'a> {
     serving: Option<Serving>,
     /// Records whose room has been looked at.
     served: BTreeMap<JobId, rooms::Served>,
+    /// For whom this cycle has had runs give way.
+    made_for: BTreeSet<JobId>,
 }
 
 impl<'a> Planning<'a, '_> {
@@ -60,6 +62,9 @@ impl<'a> Planning<'a, '_> {
         }
         if self.preempting.serving.is_some() {
             self.keep_room(turn, number, seconds);
+            return true;
+        }
+        if self.has_room_for_all(turn.job) {
             return true;
         }
         let line = self.kinds.get(number).line();
@@ -93,6 +98,8 @@ impl<'a> Planning<'a, '_> {
             }
             // A protected start at their end, whatever the job's place in its line: there is its room.
             self.reserve_from(turn.job, number, seconds, None);
+            self.preempting.made_for.insert(by);
+            self.preempting.note_kept(turn.job.id);
             is_made = true;
         }
         is_made

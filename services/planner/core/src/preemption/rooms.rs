@@ -86,6 +86,11 @@ impl Preempting<'_> {
         }
     }
 
+    /// Notes that the room of a run of the record is kept.
+    pub(super) fn note_kept(&mut self, record: JobId) {
+        self.served.entry(record).or_default().kept += 1;
+    }
+
     fn served(&self, job: &Job) -> Option<&Served> {
         if self.served.is_empty() { None } else { self.served.get(&job.id) }
     }
@@ -117,11 +122,14 @@ impl<'a> Planning<'a, '_> {
             }
             self.preempting.serving = Some(Serving { job: key.job, left });
             let before = self.cycle.reservations.len();
-            self.decide_on(turn);
+            self.consider(turn);
             self.preempting.serving = None;
             // A reservation keeps its nodes from it: it has its protected start by that.
             if self.cycle.reservations.len() > before && !self.preempting.served.contains_key(&key.job) {
                 self.preempting.served.entry(key.job).or_default().kept = left;
+            }
+            if !self.preempting.is_served(turn.job) {
+                self.watch_again(turn.job);
             }
         }
     }
@@ -134,9 +142,15 @@ impl<'a> Planning<'a, '_> {
                 break;
             }
             self.reserve_from(turn.job, number, seconds, None);
-            self.preempting.served.entry(turn.job.id).or_default().kept += 1;
+            self.preempting.note_kept(turn.job.id);
             self.give_reason(turn, Reason::Resources, "");
         }
+    }
+
+    /// Whether the room that is kept for tasks of an array is for as many as its own limit lets start.
+    pub(super) fn has_room_for_all(&self, job: &Job) -> bool {
+        let kept = self.preempting.served(job).map_or(0, |served| u64::from(served.kept));
+        kept > 0 && self.array_room(job) <= kept
     }
 
     /// The runs of a record for which room may be made: a job's only one, an array's next tasks that have none yet.
@@ -161,6 +175,7 @@ impl<'a> Planning<'a, '_> {
             let id = array?.task_job_id(task)?;
             Some((id, Some(ArrayTaskId { array_job: job.id, task })))
         });
-        waiting.filter(|(id, _)| kept == 0 || !has_room(id)).take(most).collect()
+        let has_none = |id: &JobId| !self.preempting.made_for.contains(id) && (kept == 0 || !has_room(id));
+        waiting.filter(|(id, _)| has_none(id)).take(most).collect()
     }
 }

@@ -235,6 +235,9 @@ fn planner_cycle(data: PlannerCycle) -> String {
             |planned: &daybook_schemas::events::PlannedStart| format!("{} at {}", planned.job, planned.start);
         text.push_str(&format!("; planned {}", some(&data.reservations, planned)));
     }
+    if !data.preemptions.is_empty() {
+        text.push_str(&format!("; gives way {}", some(&data.preemptions, ToString::to_string)));
+    }
     match data.bound {
         Some(bound) => text.push_str(&format!("; stopped at its bound of {}", bound.word())),
         None if data.bounded => text.push_str("; stopped at its bound"),
