@@ -53,8 +53,8 @@ pub struct Cluster {
     pub(crate) plan_seq: Seq,
     /// Expected starts of the last planning cycle.
     pub(crate) expected_starts: OrdMap<JobId, UtcMicros>,
-    /// The nodes that it keeps something of for them.
-    pub(crate) planned_nodes: OrdMap<JobId, Arc<[NodeName]>>,
+    /// The nodes that it keeps something of for them, for each start.
+    pub(crate) planned_nodes: OrdMap<JobId, Arc<[Arc<[NodeName]>]>>,
     /// `now` of the last recorded planning cycle.
     pub(crate) last_cycle: Option<UtcMicros>,
     /// Allocations that were void when they came.
@@ -220,12 +220,12 @@ impl Cluster {
 
     /// The nodes that the last recorded planning cycle keeps something of for jobs that start later.
     pub fn planned_nodes(&self) -> BTreeSet<&NodeName> {
-        self.planned_nodes.values().flat_map(|nodes| nodes.iter()).collect()
+        self.planned_nodes.values().flat_map(|starts| starts.iter()).flat_map(|nodes| nodes.iter()).collect()
     }
 
-    /// Those that it keeps something of for a job.
-    pub fn nodes_planned_for(&self, job: JobId) -> Option<&[NodeName]> {
-        self.planned_nodes.get(&job).map(|nodes| &nodes[..])
+    /// Those that it keeps something of for each planned start of a job; of an array there may be several.
+    pub fn nodes_planned_for(&self, job: JobId) -> &[Arc<[NodeName]>] {
+        self.planned_nodes.get(&job).map_or(&[], |starts| &starts[..])
     }
 
     /// `now` of the last recorded planning cycle.

@@ -81,7 +81,7 @@ struct Scalars {
     jobs_seq: Seq,
     plan_seq: Seq,
     expected_starts: Vec<(JobId, UtcMicros)>,
-    planned_nodes: Vec<(JobId, Arc<[NodeName]>)>,
+    planned_nodes: Vec<(JobId, Arc<[Arc<[NodeName]>]>)>,
     last_cycle: Option<UtcMicros>,
     rooms: Vec<(JobId, Room)>,
     void_allocations: u64,

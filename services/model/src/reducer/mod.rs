@@ -10,6 +10,7 @@ mod preemption;
 mod reservation;
 mod run;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use daybook_schemas::events::{Body, FORMAT_VERSION, LogDurabilityDeclared, PlannerCycle};
@@ -104,15 +105,16 @@ fn planner_cycle(cluster: &mut Cluster, data: &PlannerCycle) {
     cluster.last_cycle = Some(data.now);
     cluster.close_rooms(data.input);
     cluster.totals.note_cycle(cluster.position, data);
-    let (mut starts, mut nodes) = (OrdMap::new(), OrdMap::new());
+    let (mut starts, mut nodes) = (OrdMap::new(), BTreeMap::new());
     for planned in &data.reservations {
         let start = starts.entry(planned.job).or_insert(planned.start);
         *start = (*start).min(planned.start);
-        // Of an array, several tasks may be planned.
-        let known: &mut Arc<[NodeName]> = nodes.entry(planned.job).or_insert_with(|| Arc::from([]));
-        *known = known.iter().chain(&planned.nodes).cloned().collect();
+        // Of an array several tasks may be planned.
+        let known: &mut Vec<Arc<[NodeName]>> = nodes.entry(planned.job).or_default();
+        known.push(Arc::from(planned.nodes.as_slice()));
     }
-    (cluster.expected_starts, cluster.planned_nodes) = (starts, nodes);
+    cluster.expected_starts = starts;
+    cluster.planned_nodes = nodes.into_iter().map(|(job, nodes)| (job, Arc::from(nodes))).collect();
     for change in &data.reasons {
         cluster.change_job(change.job, |job| {
             job.reason = change.reason;

@@ -81,8 +81,8 @@ pub(crate) struct Variant {
     pub(crate) is_choosy: bool,
     /// In which reservation they are tried.
     pub(crate) access: Access,
-    /// The record, where it is tried in the room that was made for it.
-    pub(crate) room: Option<JobId>,
+    /// The record and the place of its planned start, where it is tried in the room that was made for it.
+    pub(crate) room: Option<(JobId, usize)>,
 }
 
 /// The kinds met in this cycle.

@@ -49,17 +49,18 @@ impl<'a> Planning<'a, '_> {
     }
 
     pub(crate) fn reserve(&mut self, job: &Job, number: usize, seconds: i64) {
-        let not_before = self.kinds.get(number).not_before(seconds);
-        self.reserve_from(job, number, seconds, not_before);
+        let kind = self.kinds.get(number);
+        let (not_before, order) = (kind.not_before(seconds), kind.order.clone());
+        self.reserve_on(job, number, seconds, (not_before, &order));
     }
 
-    /// The same, where no start before `not_before` is possible, as is known.
-    pub(crate) fn reserve_from(
+    /// The same on these nodes only, where no start before `not_before` is possible, as is known.
+    pub(crate) fn reserve_on(
         &mut self,
         job: &Job,
         number: usize,
         seconds: i64,
-        not_before: Option<UtcMicros>,
+        (not_before, order): (Option<UtcMicros>, &[usize]),
     ) {
         let kind = self.kinds.get(number);
         let Some(demand) = &kind.demand else { return };
@@ -74,7 +75,7 @@ impl<'a> Planning<'a, '_> {
         let wanted = Wanted {
             demand,
             licenses: &kind.licenses,
-            order: &kind.order,
+            order,
             seconds,
             from: None,
             not_before,

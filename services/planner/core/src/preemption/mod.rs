@@ -84,7 +84,7 @@ impl<'a> Planning<'a, '_> {
     fn make_room(&mut self, turn: Turn<'a>, number: usize, seconds: i64) -> bool {
         let mut is_made = false;
         for (by, array) in self.takers(turn) {
-            let Choice::Runs(chosen) = self.choose(turn, number, seconds) else { break };
+            let Choice::Runs(chosen, sites) = self.choose(turn, number, seconds) else { break };
             let room = self.policy.preemptions_max as usize - self.cycle.preemptions.len();
             if chosen.len() > room {
                 self.meet(CycleBound::Preemptions);
@@ -96,8 +96,8 @@ impl<'a> Planning<'a, '_> {
                 let grace_end = self.now.plus_seconds(grace).min(end);
                 self.cycle.preemptions.push(Preemption { run, by, array, mode: way.mode, grace_end });
             }
-            // A protected start at their end, whatever the job's place in its line: there is its room.
-            self.reserve_from(turn.job, number, seconds, None);
+            // A protected start where they go, whatever the job's place in its line: there is its room.
+            self.reserve_on(turn.job, number, seconds, (None, &sites));
             self.preempting.made_for.insert(by);
             self.preempting.note_kept(turn.job.id);
             is_made = true;

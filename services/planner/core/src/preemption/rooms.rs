@@ -16,8 +16,10 @@ use crate::queue::Turn;
 /// The record whose room is being filled.
 pub(super) struct Serving {
     job: JobId,
-    /// For how many runs there still is room.
-    left: u32,
+    /// Which of its planned starts it is.
+    place: usize,
+    /// Whether nothing is there yet.
+    is_empty: bool,
 }
 
 /// A record whose room has been looked at.
@@ -36,31 +38,31 @@ pub(super) struct Served {
 pub(crate) fn room_order(
     cluster: &Cluster,
     ground: &Ground<'_>,
-    room: Option<JobId>,
+    room: Option<(JobId, usize)>,
     order: Rc<[usize]>,
 ) -> Rc<[usize]> {
-    let Some(record) = room else { return order };
-    let nodes = cluster.nodes_planned_for(record).unwrap_or_default();
-    let sites: BTreeSet<usize> = nodes.iter().filter_map(|name| ground.number(name)).collect();
+    let Some((record, place)) = room else { return order };
+    let nodes = cluster.nodes_planned_for(record).get(place).into_iter().flat_map(|nodes| nodes.iter());
+    let sites: BTreeSet<usize> = nodes.filter_map(|name| ground.number(name)).collect();
     order.iter().copied().filter(|site| sites.contains(site)).collect()
 }
 
 impl Preempting<'_> {
-    /// The record whose room is being filled.
-    pub(crate) fn serving(&self) -> Option<JobId> {
-        self.serving.as_ref().map(|serving| serving.job)
+    /// The record whose room is being filled, and which of its planned starts.
+    pub(crate) fn serving(&self) -> Option<(JobId, usize)> {
+        self.serving.as_ref().map(|serving| (serving.job, serving.place))
     }
 
     /// Whether another run of the record that is looked at may start: of one whose room is being filled no more than there
     /// is room for.
     pub(crate) fn wants_more(&self) -> bool {
-        self.serving.as_ref().is_none_or(|serving| serving.left > 0)
+        self.serving.as_ref().is_none_or(|serving| serving.is_empty)
     }
 
     /// Notes that a run was started.
     pub(crate) fn note_start(&mut self, job: &Job, task: Option<u32>) {
         let Some(serving) = &mut self.serving else { return };
-        serving.left = serving.left.saturating_sub(1);
+        serving.is_empty = false;
         let served = self.served.entry(job.id).or_default();
         served.started += 1;
         served.last_task = task.or(served.last_task);
@@ -113,20 +115,10 @@ impl<'a> Planning<'a, '_> {
                 break;
             }
             let Some(turn) = Turn::of(cluster, key) else { continue };
-            let room = cluster.rooms().get(&key.job);
-            let takers = room.map_or(0, |room| u32::try_from(room.takers.len()).unwrap_or(u32::MAX));
-            let done = self.preempting.served(turn.job).map_or(0, |served| served.started + served.kept);
-            let left = takers.saturating_sub(done);
-            if left == 0 {
-                continue;
-            }
-            self.preempting.serving = Some(Serving { job: key.job, left });
-            let before = self.cycle.reservations.len();
-            self.consider(turn);
-            self.preempting.serving = None;
-            // A reservation keeps its nodes from it: it has its protected start by that.
-            if self.cycle.reservations.len() > before && !self.preempting.served.contains_key(&key.job) {
-                self.preempting.served.entry(key.job).or_default().kept = left;
+            let takers = cluster.rooms().get(&key.job).map_or(0, |room| room.takers.len());
+            let planned = cluster.nodes_planned_for(key.job).len();
+            for place in 0..takers.min(planned) {
+                self.fill_room(turn, place);
             }
             if !self.preempting.is_served(turn.job) {
                 self.watch_again(turn.job);
@@ -134,17 +126,33 @@ impl<'a> Planning<'a, '_> {
         }
     }
 
-    /// Those of whose room not all have given way yet: it is kept for them.
-    pub(super) fn keep_room(&mut self, turn: Turn<'a>, number: usize, seconds: i64) {
-        let left = self.preempting.serving.as_ref().filter(|serving| serving.job == turn.job.id);
-        for _ in 0..left.map_or(0, |serving| serving.left) {
-            if self.fits_without(number, seconds, &[]).is_none() {
-                break;
-            }
-            self.reserve_from(turn.job, number, seconds, None);
-            self.preempting.note_kept(turn.job.id);
-            self.give_reason(turn, Reason::Resources, "");
+    fn fill_room(&mut self, turn: Turn<'a>, place: usize) {
+        let job = turn.job.id;
+        let done = self.preempting.served(turn.job).map_or(0, |served| served.started + served.kept) as usize;
+        if done > place {
+            return;
         }
+        self.preempting.serving = Some(Serving { job, place, is_empty: true });
+        let before = self.cycle.reservations.len();
+        self.consider(turn);
+        self.preempting.serving = None;
+        let now = self.preempting.served(turn.job).map_or(0, |served| served.started + served.kept) as usize;
+        // A reservation keeps its nodes from it: it has its protected start by that.
+        if self.cycle.reservations.len() > before && now == done {
+            self.preempting.note_kept(job);
+        }
+    }
+
+    /// Where not all have given way yet the room is kept.
+    pub(super) fn keep_room(&mut self, turn: Turn<'a>, number: usize, seconds: i64) {
+        let is_empty = self.preempting.serving.as_ref().is_some_and(|serving| serving.is_empty);
+        if !is_empty || self.fits_without(number, seconds, &[]).is_none() {
+            return;
+        }
+        let order = self.kinds.get(number).order.clone();
+        self.reserve_on(turn.job, number, seconds, (None, &order));
+        self.preempting.note_kept(turn.job.id);
+        self.give_reason(turn, Reason::Resources, "");
     }
 
     /// Whether the room that is kept for tasks of an array is for as many as its own limit lets start.

@@ -12,8 +12,8 @@ use crate::queue::Turn;
 
 /// What is to be done for a job.
 pub(super) enum Choice {
-    /// These, of the candidates, are to give way.
-    Runs(Vec<usize>),
+    /// These, of the candidates, are to give way; then the job can be placed on these nodes.
+    Runs(Vec<usize>, Vec<usize>),
     /// None need: it starts when those are gone that are ending anyway.
     Nobody,
     /// All that may would not be enough.
@@ -62,7 +62,8 @@ impl<'a> Planning<'a, '_> {
                 chosen = fewer;
             }
         }
-        Choice::Runs(chosen)
+        let Some(shares) = self.fits_without(number, seconds, &chosen) else { return Choice::Hopeless };
+        Choice::Runs(chosen, shares.iter().map(|share| share.site).collect())
     }
 
     /// Of those that are enough the ones on the nodes where the job would be placed, where these alone are enough too.
