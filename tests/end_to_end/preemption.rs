@@ -18,7 +18,9 @@ PartitionName=main Nodes=n1 Default=YES MaxTime=1-0 DefaultTime=10
 fn started() -> Cluster {
     let mut cluster = Cluster::new(PREEMPTING);
     cluster.start();
-    for line in ["-i add qos low", "-i add qos cheap", "-i modify qos cheap set preemptmode=cancel gracetime=1"] {
+    for line in
+        ["-i add qos low", "-i add qos cheap", "-i modify qos cheap set preemptmode=cancel gracetime=1"]
+    {
         cluster.run("sacctmgr", &line.split(' ').collect::<Vec<_>>()).ok();
     }
     cluster.run("sacctmgr", &["-i", "add", "qos", "high", "priority=100", "preempt=low,cheap"]).ok();
@@ -46,7 +48,9 @@ fn a_job_takes_the_place_of_another_which_runs_again_later() {
     cluster.wait_ended(low);
     let ids = format!("{low},{high}");
     wait_until("the books have every end", || {
-        let listed = cluster.run("sacct", &["-D", "-X", "-n", "-P", "-j", &ids, "-o", "jobid,jobname,state,exitcode"]).ok();
+        let listed = cluster
+            .run("sacct", &["-D", "-X", "-n", "-P", "-j", &ids, "-o", "jobid,jobname,state,exitcode"])
+            .ok();
         listed
             == format!(
                 "{low}|low|PREEMPTED|0:0\n{high}|high|COMPLETED|0:0\n{low}|low|CANCELLED by {}|0:0\n",

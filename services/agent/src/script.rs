@@ -133,11 +133,9 @@ impl Script {
     async fn launch(&mut self, intent: &Intent) -> Option<()> {
         let run = self.run;
         let wish = self.wishes.newest();
-        if matches!(wish.wish, RunWish::Cancel
-                | RunWish::Requeue
-                | RunWish::NodeDown
-                | RunWish::GiveWay
-                | RunWish::Release
+        if matches!(
+            wish.wish,
+            RunWish::Cancel | RunWish::Requeue | RunWish::NodeDown | RunWish::GiveWay | RunWish::Release
         ) {
             // Told to end before it was started: claimed here, so that no supervisor can start it any more.
             let exit = self.never_started(wish.wish);

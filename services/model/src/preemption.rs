@@ -75,6 +75,14 @@ impl Cluster {
         }
     }
 
+    /// Whether there can be runs that give way to a waiting job.
+    pub fn may_preempt(&self, job: &Job) -> bool {
+        self.preemption().is_some_and(|parameters| match parameters.by {
+            PreemptType::PartitionPrio => true,
+            PreemptType::Qos => self.accounts.qos(&job.qos).is_some_and(|qos| !qos.preempt.is_empty()),
+        })
+    }
+
     /// Whether a run of `job` is of those that a waiting job in `partition` may take the place of, time and mode aside.
     pub fn is_preemptable_by(&self, run: &Run, job: &Job, other: &Job, partition: &str) -> bool {
         match self.preemption().map(|parameters| parameters.by) {

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use daybook_schemas::RunId;
 use daybook_schemas::accounts::ROOT_ACCOUNT;
 use daybook_schemas::grammar::index_set::IndexSet;
-use daybook_schemas::RunId;
 use daybook_schemas::job::JobState;
 
 use crate::cluster::Cluster;
@@ -64,7 +64,8 @@ impl Cluster {
     /// Room is made for records that wait, by runs that give way to them.
     fn check_rooms(&self, found: &mut Vec<Violation>) {
         for (id, room) in &self.rooms {
-            if !self.jobs.get(id).is_some_and(|job| job.state == JobState::Pending) || room.takers.is_empty() {
+            if !self.jobs.get(id).is_some_and(|job| job.state == JobState::Pending) || room.takers.is_empty()
+            {
                 found.push(Violation(format!("room is made for job {id}, which does not wait for it")));
             }
             if room.runs.is_empty() == room.free_since.is_none() {

@@ -1,5 +1,7 @@
 use daybook_schemas::accounts::PreemptMode;
-use daybook_schemas::events::{ArrayTaskId, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted, RunStarted};
+use daybook_schemas::events::{
+    ArrayTaskId, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted, RunStarted,
+};
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::TimeLimit;
 use daybook_schemas::run::{AllocatedGpu, EndCause, ExitStatus, ProcessUsage, RunNode};

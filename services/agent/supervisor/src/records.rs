@@ -1,9 +1,9 @@
 //! What agent and supervisor write down for each other.
 
-use daybook_schemas::{Seconds, UtcMicros};
 use daybook_schemas::job::TimeLimit;
 use daybook_schemas::orders::{RunOrder, RunWish, SignalOrder};
 use daybook_schemas::run::{EndCause, ExitStatus, ProcessUsage, RunNode};
+use daybook_schemas::{Seconds, UtcMicros};
 use serde::{Deserialize, Serialize};
 
 /// What the agent intends: everything that the supervisor needs.

@@ -76,7 +76,8 @@ async fn who_wants_a_run_to_end_is_its_cause() {
 #[tokio::test]
 async fn a_run_that_gives_way_is_warned_and_ended_after_its_grace() {
     let mut bench = Bench::new().await;
-    let warn = |order: &mut RunOrder, seconds| (order.wish, order.grace) = (RunWish::GiveWay, Seconds(seconds));
+    let warn =
+        |order: &mut RunOrder, seconds| (order.wish, order.grace) = (RunWish::GiveWay, Seconds(seconds));
     // It does not heed the warning, and not the TERM at its grace's end.
     let run = bench.run(STUBBORN).await;
     until_written(&bench.work("ready")).await;

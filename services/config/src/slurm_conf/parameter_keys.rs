@@ -160,7 +160,10 @@ pub(crate) const PARAMETERS: &[Key] = &[
         "PreemptParameters",
         "youngest_first, min_exempt_priority=N; reorder_count and strict_order are not needed, others have no effect",
     ),
-    supported("PreemptType", "whose runs give way to whom: preempt/none, preempt/qos or preempt/partition_prio"),
+    supported(
+        "PreemptType",
+        "whose runs give way to whom: preempt/none, preempt/qos or preempt/partition_prio",
+    ),
     no_effect("PrEpParameters", "programs that run before and after a job"),
     no_effect_unless("PrEpPlugins", &["prep/script"], "programs that run before and after a job"),
     supported("PriorityCalcPeriod", "how often usage and priorities are calculated anew; 5 minutes"),
@@ -384,9 +387,13 @@ mod tests {
 
     #[test]
     fn tables_are_sorted_and_name_every_key_once() {
-        for table in
-            [PARAMETERS, SCHEDULER_OPTIONS, super::super::preemption::OPTIONS, super::super::nodes::KEYS, super::super::partitions::KEYS]
-        {
+        for table in [
+            PARAMETERS,
+            SCHEDULER_OPTIONS,
+            super::super::preemption::OPTIONS,
+            super::super::nodes::KEYS,
+            super::super::partitions::KEYS,
+        ] {
             let names: Vec<String> = table.iter().map(|key| key.name.to_ascii_lowercase()).collect();
             for pair in names.windows(2) {
                 assert!(pair[0] < pair[1], "{} stands before {}", pair[0], pair[1]);

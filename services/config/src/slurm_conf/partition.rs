@@ -6,8 +6,8 @@ use daybook_schemas::{Mebibytes, NodeName, Seconds};
 
 use super::Fields;
 use super::parameters::default_memory;
-use super::preemption::preempt_mode;
 use super::partitions::Named;
+use super::preemption::preempt_mode;
 use crate::diagnostic::Findings;
 use crate::lines::Pair;
 use crate::values;
@@ -67,7 +67,9 @@ pub(crate) fn overlay(
     if let Some(pair) = fields.get("PreemptMode") {
         partition.preempt_mode = preempt_mode(pair, findings).or(partition.preempt_mode);
     }
-    if let Some(seconds) = fields.get("GraceTime").and_then(|pair| values::number32(pair, 0, u32::MAX - 1, findings)) {
+    if let Some(seconds) =
+        fields.get("GraceTime").and_then(|pair| values::number32(pair, 0, u32::MAX - 1, findings))
+    {
         partition.grace_time = Seconds(seconds.into());
     }
     if let Some(pair) = fields.get("QOS") {

@@ -30,7 +30,10 @@ pub(crate) const KEYS: &[Key] = &[
     supported("DisableRootJobs", "YES: root's jobs are refused; NO"),
     no_effect_unless("ExclusiveTopo", &["no", "0", "false"], "jobs that have switches or blocks alone"),
     no_effect_unless("ExclusiveUser", &["no", "0", "false"], "nodes of one user only"),
-    supported("GraceTime", "seconds that its runs are warned before they give way to those of a higher tier; 0"),
+    supported(
+        "GraceTime",
+        "seconds that its runs are warned before they give way to those of a higher tier; 0",
+    ),
     supported("Hidden", "YES: not shown unless asked for; NO"),
     supported("JobDefaults", "DefCpuPerGPU=N and DefMemPerGPU=N, joined by a comma"),
     no_effect_unless("LLN", &["no", "0", "false"], "placement on the least loaded nodes"),

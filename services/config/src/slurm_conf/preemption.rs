@@ -19,7 +19,10 @@ pub(crate) const OPTIONS: &[Key] = &[
     no_effect("send_user_signal", "a user's own signal before the warning"),
     not_needed("strict_order", "the cheapest always give way"),
     no_effect("suspend_grace_time", "suspending jobs"),
-    supported("youngest_first", "who has run for the shortest time gives way first, whatever the QOS or partition"),
+    supported(
+        "youngest_first",
+        "who has run for the shortest time gives way first, whatever the QOS or partition",
+    ),
 ];
 
 /// The parameters of preemption; `None` where no run gives way.
@@ -33,12 +36,17 @@ pub(super) fn preemption(conf: &SlurmConf, findings: &mut Findings) -> Option<Pr
     let mode = conf.parameter("PreemptMode").and_then(|pair| preempt_mode(pair, findings));
     let Some(by) = by else {
         for pair in ["PreemptMode", "PreemptExemptTime", "PreemptParameters"].map(|key| conf.parameter(key)) {
-            let Some(pair) = pair.filter(|pair| !pair.value.is_empty() && !pair.value.eq_ignore_ascii_case("off"))
+            let Some(pair) =
+                pair.filter(|pair| !pair.value.is_empty() && !pair.value.eq_ignore_ascii_case("off"))
             else {
                 continue;
             };
             let what = format!("{} has no effect with PreemptType=preempt/none", pair.text());
-            findings.warning(&pair.place, what, "write PreemptType=preempt/qos or preempt/partition_prio, or remove it");
+            findings.warning(
+                &pair.place,
+                what,
+                "write PreemptType=preempt/qos or preempt/partition_prio, or remove it",
+            );
         }
         return None;
     };

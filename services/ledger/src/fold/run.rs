@@ -1,5 +1,7 @@
 use daybook_schemas::accounts::PreemptMode;
-use daybook_schemas::events::{NodeTimedOut, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted, RunStarted};
+use daybook_schemas::events::{
+    NodeTimedOut, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted, RunStarted,
+};
 use daybook_schemas::job::JobState;
 use daybook_schemas::run::{EndCause, ExitStatus, ProcessUsage};
 use daybook_schemas::{NodeName, RunId, UtcMicros};

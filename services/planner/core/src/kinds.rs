@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use daybook_model::fit::Demand;
-use daybook_schemas::{JobId, UtcMicros};
 use daybook_schemas::job::{Reason, ResourceRequest, TimeLimit};
+use daybook_schemas::{JobId, UtcMicros};
 
 use crate::licenses::Need;
 use crate::queue::Turn;

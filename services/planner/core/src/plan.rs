@@ -276,7 +276,10 @@ impl<'a> Planning<'a, '_> {
 
     pub(crate) fn decide_on(&mut self, turn: Turn<'a>) {
         let job = turn.job;
-        if self.several.is_over(job) || self.preempting.is_served(job) || is_overdue(self.cluster, job, self.now) {
+        if self.several.is_over(job)
+            || self.preempting.is_served(job)
+            || is_overdue(self.cluster, job, self.now)
+        {
             return;
         }
         if is_too_late_in(self.cluster, turn, self.now) {

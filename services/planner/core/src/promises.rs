@@ -1,7 +1,7 @@
 //! Protected starts, and what they keep of each node.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use daybook_model::fit::{Amounts, Free, Share, Site};
 use daybook_schemas::UtcMicros;
@@ -50,6 +50,8 @@ pub(crate) struct Promises {
     count: usize,
     /// The last start that is promised.
     last_start: Option<UtcMicros>,
+    /// Room of each node that is made for others, with when it is there at the latest: who it is for takes it as soon as it is.
+    rooms: BTreeMap<usize, Vec<(Amounts, UtcMicros)>>,
     /// What each node has over time, where that is drawn; then nothing more is put into the lists.
     drawn: Option<Drawn>,
 }
@@ -70,6 +72,7 @@ impl Promises {
             ends: BTreeSet::new(),
             count: 0,
             last_start: None,
+            rooms: BTreeMap::new(),
             drawn: None,
         }
     }
@@ -126,6 +129,13 @@ impl Promises {
             for kept in self.by_site[share.site].iter_mut().filter(|kept| kept.begins_within(None, until)) {
                 kept.left.take(taken.get_or_insert_with(|| sites[share.site].amounts_taken(share)));
             }
+        }
+    }
+
+    /// Notes that the parts of a start to come are room that is being made.
+    pub(crate) fn note_room(&mut self, found: &Found) {
+        for part in &found.parts {
+            self.rooms.entry(part.site).or_default().push((part.taken.clone(), found.start));
         }
     }
 
@@ -206,18 +216,24 @@ impl Promises {
         (now, until): (UtcMicros, Option<UtcMicros>),
         gains: &[&Gain],
     ) -> Cow<'f, Free> {
-        if gains.is_empty() || self.is_untouched(at) {
+        if self.is_untouched(at) || gains.is_empty() && !self.rooms.contains_key(&at) {
             return self.without(site, at, free, None, until);
         }
         let mut there = site.amounts_free(&free);
+        let rooms = self.rooms.get(&at).into_iter().flatten();
+        rooms.clone().for_each(|(taken, _)| there.take(taken));
         if let Some(Drawn { timelines, .. }) = &self.drawn {
             let Some(mut timeline) = timelines[at].clone() else { return free };
             for gain in gains {
                 timeline.change(&gain.amounts, false, now, gain.otherwise);
             }
+            for (taken, start) in rooms {
+                timeline.change(taken, true, now, Some(*start));
+            }
             there = timeline.least(now, until);
         }
-        for kept in self.by_site[at].iter().filter(|kept| self.drawn.is_none() && kept.overlaps(None, until)) {
+        for kept in self.by_site[at].iter().filter(|kept| self.drawn.is_none() && kept.overlaps(None, until))
+        {
             if !kept.begins_within(None, until) {
                 there.take(&kept.taken);
                 continue;

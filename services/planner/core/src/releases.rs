@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use daybook_model::fit::{Amounts, Demand, Free, Share, place};
 use daybook_model::{Cluster, Run};
-use daybook_schemas::{RunId, UtcMicros};
 use daybook_schemas::orders::RunWish;
+use daybook_schemas::{RunId, UtcMicros};
 
 use crate::ground::Ground;
 use crate::licenses::{Enough, Licenses, Need};
@@ -153,9 +153,8 @@ impl<'a> Releases<'a> {
             self.is_sorted = false;
             let runs = cluster.runs().values().map(AsRef::as_ref);
             let giving_way = &self.giving_way;
-            let end_of = |run: &Run| {
-                giving_way.get(&run.id).copied().or_else(|| expected_end(cluster, run, now))
-            };
+            let end_of =
+                |run: &Run| giving_way.get(&run.id).copied().or_else(|| expected_end(cluster, run, now));
             let ends = runs.filter_map(|run| Some((end_of(run)?, run)));
             let started = std::mem::take(&mut self.all);
             self.all = ends

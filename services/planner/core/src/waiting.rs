@@ -51,16 +51,21 @@ impl<'a> Planning<'a, '_> {
     pub(crate) fn reserve(&mut self, job: &Job, number: usize, seconds: i64) {
         let kind = self.kinds.get(number);
         let (not_before, order) = (kind.not_before(seconds), kind.order.clone());
-        self.reserve_on(job, number, seconds, (not_before, &order));
+        self.reserve_on(job, number, seconds, (not_before, &order), false);
     }
 
-    /// The same on these nodes only, where no start before `not_before` is possible, as is known.
-    pub(crate) fn reserve_on(
+    /// Keeps room that is being made for a job on these nodes.
+    pub(crate) fn reserve_room(&mut self, job: &Job, number: usize, seconds: i64, order: &[usize]) {
+        self.reserve_on(job, number, seconds, (None, order), true);
+    }
+
+    fn reserve_on(
         &mut self,
         job: &Job,
         number: usize,
         seconds: i64,
         (not_before, order): (Option<UtcMicros>, &[usize]),
+        is_room: bool,
     ) {
         let kind = self.kinds.get(number);
         let Some(demand) = &kind.demand else { return };
@@ -94,6 +99,9 @@ impl<'a> Planning<'a, '_> {
             };
         }
         let Some(found) = found else { return };
+        if is_room {
+            self.promises.note_room(&found);
+        }
         self.licenses.keep(&kind.licenses, found.start, found.end);
         let names = found.parts.iter().map(|part| &self.ground.sites[part.site].node.definition.name);
         let start = found.start;

@@ -51,7 +51,9 @@ impl<'a> Planning<'a, '_> {
             let otherwise = expected_end(cluster, run, now);
             let gains = gains(&self.ground, run, otherwise);
             if run.end.is_some() || run.wish != RunWish::Run {
-                gains.into_iter().for_each(|gain| found.ending.entry(gain.share.site).or_default().push(gain));
+                gains
+                    .into_iter()
+                    .for_each(|gain| found.ending.entry(gain.share.site).or_default().push(gain));
                 continue;
             }
             let Some(job) = cluster.jobs().get(&run.id.job) else { continue };

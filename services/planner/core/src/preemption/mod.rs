@@ -68,16 +68,24 @@ impl<'a> Planning<'a, '_> {
             return true;
         }
         let line = self.kinds.get(number).line();
-        if self.is_closed(line) || !self.make_room(turn, number, seconds) {
+        if !self.cluster.may_preempt(turn.job)
+            || self.is_closed(line)
+            || !self.make_room(turn, number, seconds)
+        {
             return false;
         }
+        self.wait_for_room(turn, line);
+        true
+    }
+
+    /// What a job is told that waits for its room; without backfill everybody behind it waits too.
+    fn wait_for_room(&mut self, turn: Turn<'a>, line: Option<usize>) {
         if !self.policy.backfill
             && let Some(line) = line
         {
             *self.blocked.entry(line).or_insert(0) += 1;
         }
         self.give_reason(turn, Reason::Resources, "");
-        true
     }
 
     /// Has runs give way to a job, to each of its tasks as far as it may start; whether any does.
@@ -97,12 +105,11 @@ impl<'a> Planning<'a, '_> {
                 self.cycle.preemptions.push(Preemption { run, by, array, mode: way.mode, grace_end });
             }
             // A protected start where they go, whatever the job's place in its line: there is its room.
-            self.reserve_on(turn.job, number, seconds, (None, &sites));
+            self.reserve_room(turn.job, number, seconds, &sites);
             self.preempting.made_for.insert(by);
             self.preempting.note_kept(turn.job.id);
             is_made = true;
         }
         is_made
     }
-
 }

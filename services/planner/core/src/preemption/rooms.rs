@@ -6,7 +6,6 @@ use std::rc::Rc;
 use daybook_model::{Cluster, Job, PendingKey};
 use daybook_schemas::JobId;
 use daybook_schemas::events::ArrayTaskId;
-use daybook_schemas::job::Reason;
 
 use super::Preempting;
 use crate::ground::Ground;
@@ -150,9 +149,9 @@ impl<'a> Planning<'a, '_> {
             return;
         }
         let order = self.kinds.get(number).order.clone();
-        self.reserve_on(turn.job, number, seconds, (None, &order));
+        self.reserve_room(turn.job, number, seconds, &order);
         self.preempting.note_kept(turn.job.id);
-        self.give_reason(turn, Reason::Resources, "");
+        self.wait_for_room(turn, self.kinds.get(number).line());
     }
 
     /// Whether the room that is kept for tasks of an array is for as many as its own limit lets start.
@@ -175,7 +174,8 @@ impl<'a> Planning<'a, '_> {
         let room = self.array_room(job).saturating_sub(kept);
         let started = self.cycle.starts.iter().rev().map(|start| start.array);
         let last = started.flatten().filter(|task| task.array_job == job.id).map(|task| task.task).max();
-        let has_room = |id: &JobId| self.cluster.rooms().get(&job.id).is_some_and(|room| room.takers.contains(id));
+        let has_room =
+            |id: &JobId| self.cluster.rooms().get(&job.id).is_some_and(|room| room.takers.contains(id));
         let array = self.cluster.arrays().get(&job.id);
         let most = usize::try_from(room.min(self.policy.preemptions_max.into())).unwrap_or(usize::MAX);
         let waiting = tasks.iter().filter(|task| last.is_none_or(|last| *task > last));

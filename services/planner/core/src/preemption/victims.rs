@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use daybook_model::fit::{Share, place};
+use daybook_schemas::events::CycleBound;
 
 use super::Gain;
 use crate::kinds::FOR_EVER;
@@ -30,17 +31,21 @@ impl<'a> Planning<'a, '_> {
         if self.preempting.hopeless.get(&key).is_some_and(|from| *from <= seconds) {
             return Choice::Hopeless;
         }
-        if self.preempting.tried >= self.policy.preemptors_max || self.ground.is_exhausted() {
+        if self.ground.is_exhausted() {
+            return Choice::Hopeless;
+        }
+        if self.preempting.tried >= self.policy.preemptors_max {
+            self.meet(CycleBound::Preemptions);
             return Choice::Hopeless;
         }
         self.preempting.tried += 1;
         let candidates = self.candidates_for(turn, number);
-        if self.fits_without(number, seconds, &[]).is_some() {
-            return Choice::Nobody;
-        }
         if candidates.is_empty() || self.fits_without(number, seconds, &candidates).is_none() {
             self.preempting.hopeless.insert(key, seconds);
             return Choice::Hopeless;
+        }
+        if self.fits_without(number, seconds, &[]).is_some() {
+            return Choice::Nobody;
         }
         let (mut fails, mut fits) = (0, candidates.len());
         while fits - fails > 1 {
@@ -104,13 +109,7 @@ impl<'a> Planning<'a, '_> {
             let gains: Vec<&Gain> = ending.chain(gains.get(&site).into_iter().flatten().copied()).collect();
             let mut free = Cow::Borrowed(now);
             gains.iter().for_each(|gain| free.to_mut().give(&gain.share));
-            Some(self.promises.without_gains(
-                &self.ground.sites[site],
-                site,
-                free,
-                (self.now, until),
-                &gains,
-            ))
+            Some(self.promises.without_gains(&self.ground.sites[site], site, free, (self.now, until), &gains))
         };
         place(kind.demand.as_ref()?, self.ground.terrain(), &kind.order, &free)
     }

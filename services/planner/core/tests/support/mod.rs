@@ -93,8 +93,7 @@ impl Simulation {
     pub fn end_by(&mut self, run: RunId, cause: EndCause, exit: ExitStatus) {
         let Some(found) = self.cluster.runs().get(&run).cloned() else { panic!("there is no run {run}") };
         let node = found.nodes[0].node.clone();
-        let ended =
-            RunEnded { run, node: node.clone(), cause, exit, message: None, usage: None };
+        let ended = RunEnded { run, node: node.clone(), cause, exit, message: None, usage: None };
         self.say(Subject::Node(node), ended);
     }
 

@@ -735,8 +735,10 @@ pub fn describe(cycle: &Cycle) -> String {
         writeln!(out, "  protect {} at +{after} on {}", planned.job, nodes.join(",")).unwrap();
     }
     for preemption in &cycle.preemptions {
-        let task =
-            preemption.array.map(|task| format!(" (task {}_{})", task.array_job, task.task)).unwrap_or_default();
+        let task = preemption
+            .array
+            .map(|task| format!(" (task {}_{})", task.array_job, task.task))
+            .unwrap_or_default();
         let until = (preemption.grace_end.0 - DAWN.0) / 1_000_000;
         let (run, by, mode) = (preemption.run, preemption.by, preemption.mode.word());
         writeln!(out, "  preempt {run} for {by}{task} by {mode}, warned until +{until}").unwrap();

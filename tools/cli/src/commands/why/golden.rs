@@ -521,8 +521,14 @@ fn what_does_not_wait_says_what_it_does() {
             ),
             with(JobState::Cancelled, Some(at(-60)), None),
             Explanation { gave_way: gave_way(-30, 270), ..with(JobState::Running, None, Some(run(None))) },
-            Explanation { gave_way: gave_way(-70, -70), ..with(JobState::Preempted, Some(at(-60)), Some(run(None))) },
-            Explanation { gave_way: gave_way(-70, -70), ..outside(Reason::BeginTime, Block::Begin { at: at(60) }) },
+            Explanation {
+                gave_way: gave_way(-70, -70),
+                ..with(JobState::Preempted, Some(at(-60)), Some(run(None)))
+            },
+            Explanation {
+                gave_way: gave_way(-70, -70),
+                ..outside(Reason::BeginTime, Block::Begin { at: at(60) })
+            },
             Explanation {
                 giving_way: vec![JobId(110), JobId(112)],
                 ..outside(Reason::Resources, Block::Begin { at: at(60) })

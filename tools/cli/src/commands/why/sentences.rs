@@ -46,7 +46,9 @@ fn gave_way(giving: &GivingWay, explanation: &Explanation, instants: &Instants) 
     };
     match explanation.state {
         JobState::Running => {
-            format!("It gives way to job {by}: it was told at {since}, may go on until {until}, and then {then}.")
+            format!(
+                "It gives way to job {by}: it was told at {since}, may go on until {until}, and then {then}."
+            )
         }
         _ => format!("Its last run was told at {since} to give way to job {by}."),
     }
