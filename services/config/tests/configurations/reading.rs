@@ -122,6 +122,10 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
                 default_cpus_per_gpu: None,
                 max_memory_per_node: None,
                 qos: None,
+                preempt_mode: None,
+                grace_time: Seconds(
+                    0,
+                ),
             },
         ]
         ClusterParameters {
@@ -155,6 +159,7 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
             enable_user_top: false,
             backfill_by_expected_time: false,
             priority: None,
+            preemption: None,
             accounting_enforced: [],
         }"#]]
     .assert_eq(&format!("{:#?}\n{:#?}\n{:#?}", cluster.nodes, cluster.partitions, cluster.parameters));
@@ -389,6 +394,10 @@ fn keys_of_partitions_have_their_meaning() {
             default_cpus_per_gpu: None,
             max_memory_per_node: None,
             qos: None,
+            preempt_mode: None,
+            grace_time: Seconds(
+                0,
+            ),
         }
     "#]]
     .assert_debug_eq(&partition);
