@@ -160,7 +160,7 @@ pub fn start_gateway(
     let live = Live::start(Port::view(&port, network), Stream::State, initial);
     let log = Port::direct(&port, network);
     let authority = Authority::of_daemon(0);
-    let intake = Intake::start(log.clone(), live.clone(), clock.clone(), authority);
+    let intake = Intake::start(log.clone(), live.clone(), clock.clone(), authority.clone());
     let router = daybook_gateway::router(Gateway {
         intake,
         live: live.clone(),

@@ -33,7 +33,8 @@ pub(super) fn preemption(conf: &SlurmConf, findings: &mut Findings) -> Option<Pr
         ("preempt/partition_prio", Some(PreemptType::PartitionPrio)),
     ];
     let by = conf.parameter("PreemptType").and_then(|pair| values::choice(pair, TYPES, findings)).flatten();
-    let mode = conf.parameter("PreemptMode").and_then(|pair| preempt_mode(pair, findings));
+    let written = conf.parameter("PreemptMode");
+    let mode = written.and_then(|pair| preempt_mode(pair, findings));
     let Some(by) = by else {
         for pair in ["PreemptMode", "PreemptExemptTime", "PreemptParameters"].map(|key| conf.parameter(key)) {
             let Some(pair) =
@@ -50,9 +51,12 @@ pub(super) fn preemption(conf: &SlurmConf, findings: &mut Findings) -> Option<Pr
         }
         return None;
     };
+    // A mode that is refused has been named already.
+    let is_refused = mode.is_none() && written.is_some();
     let mode = mode.unwrap_or(PreemptMode::Off);
     if mode == PreemptMode::Off
-        && let Some(pair) = conf.parameter("PreemptMode").or(conf.parameter("PreemptType"))
+        && !is_refused
+        && let Some(pair) = written.or(conf.parameter("PreemptType"))
     {
         let what = format!("PreemptType={} needs a PreemptMode, and not OFF", by.word());
         findings.error(&pair.place, what, "write PreemptMode=REQUEUE or PreemptMode=CANCEL");
