@@ -52,6 +52,8 @@ pub(crate) struct Promises {
     last_start: Option<UtcMicros>,
     /// Room of each node that is made for others, with when it is there at the latest: who it is for takes it as soon as it is.
     rooms: BTreeMap<usize, Vec<(Amounts, UtcMicros)>>,
+    /// What of each node is coming free by runs that are ending.
+    ending: BTreeMap<usize, Amounts>,
     /// What each node has over time, where that is drawn; then nothing more is put into the lists.
     drawn: Option<Drawn>,
 }
@@ -73,6 +75,7 @@ impl Promises {
             count: 0,
             last_start: None,
             rooms: BTreeMap::new(),
+            ending: BTreeMap::new(),
             drawn: None,
         }
     }
@@ -139,6 +142,31 @@ impl Promises {
         }
     }
 
+    /// Notes what a run holds that is ending.
+    pub(crate) fn note_ending(&mut self, gain: &Gain) {
+        match self.ending.get_mut(&gain.share.site) {
+            Some(amounts) => amounts.give(&gain.amounts),
+            None => drop(self.ending.insert(gain.share.site, gain.amounts.clone())),
+        }
+    }
+
+    /// What may be taken now of a node's free amounts: room that is being made is not there yet, but what of it is free
+    /// already is not for others.
+    fn beside_rooms(&self, at: usize, mut free: Amounts) -> Amounts {
+        let mut held: Option<Amounts> = None;
+        for (taken, _) in self.rooms.get(&at).into_iter().flatten() {
+            match &mut held {
+                Some(held) => held.give(taken),
+                None => held = Some(taken.clone()),
+            }
+        }
+        if let Some(mut held) = held {
+            self.ending.get(&at).into_iter().for_each(|ending| held.take(ending));
+            free.take(&held);
+        }
+        free
+    }
+
     /// Keeps the parts of a start to come.
     pub(crate) fn keep(&mut self, found: Found) {
         let Found { start, end, parts } = found;
@@ -182,7 +210,10 @@ impl Promises {
         }
         if let Some(Drawn { now, timelines }) = &self.drawn {
             let Some(timeline) = &timelines[at] else { return free };
-            let there = timeline.least(from.unwrap_or(*now), until);
+            let mut there = timeline.least(from.unwrap_or(*now), until);
+            if from.is_none() {
+                there.at_most(&self.beside_rooms(at, site.amounts_free(&free)));
+            }
             let mut free = free;
             if there != site.amounts_free(&free) {
                 site.limit(free.to_mut(), &there);
@@ -197,6 +228,10 @@ impl Promises {
         }
         for kept in overlapping.filter(|kept| kept.begins_within(from, until)) {
             there.get_or_insert_with(|| site.amounts_free(&free)).at_most(&kept.left);
+        }
+        if from.is_none() && self.rooms.contains_key(&at) {
+            let beside = self.beside_rooms(at, site.amounts_free(&free));
+            there.get_or_insert_with(|| site.amounts_free(&free)).at_most(&beside);
         }
         let Some(there) = there else { return free };
         let mut free = free;

@@ -51,9 +51,10 @@ impl<'a> Planning<'a, '_> {
             let otherwise = expected_end(cluster, run, now);
             let gains = gains(&self.ground, run, otherwise);
             if run.end.is_some() || run.wish != RunWish::Run {
-                gains
-                    .into_iter()
-                    .for_each(|gain| found.ending.entry(gain.share.site).or_default().push(gain));
+                for gain in gains {
+                    self.promises.note_ending(&gain);
+                    found.ending.entry(gain.share.site).or_default().push(gain);
+                }
                 continue;
             }
             let Some(job) = cluster.jobs().get(&run.id.job) else { continue };
@@ -121,6 +122,7 @@ impl<'a> Planning<'a, '_> {
         self.releases.give_way(run, end);
         for gain in std::mem::take(&mut candidate.gains) {
             self.promises.give_way(&gain, end);
+            self.promises.note_ending(&gain);
             let gain = Gain { otherwise: Some(end), ..gain };
             known.ending.entry(gain.share.site).or_default().push(gain);
         }
