@@ -36,7 +36,7 @@ fn a_job_takes_the_place_of_another_which_runs_again_later() {
     cluster.wait_ended(high);
     let queue = cluster.run("squeue", &["-h", "-j", &low.to_string(), "-o", "%i %j %T %r"]).ok();
     assert_eq!(queue, format!("{low} low PENDING BeginTime\n"));
-    let why = cluster.run("daybook", &["why", &low.to_string()]).ok();
+    let why = cluster.run("why", &[&low.to_string()]).ok();
     assert!(why.contains(&format!("to give way to job {high}.")), "{why}");
     let shown = cluster.run("scontrol", &["show", "job", &high.to_string()]).ok();
     assert!(shown.contains("JobState=COMPLETED"), "{shown}");
@@ -76,8 +76,8 @@ fn a_run_is_warned_and_cancelled_where_its_qos_says_so() {
     let shown = cluster.run("scontrol", &["show", "job", &cheap.to_string()]).ok();
     assert!(shown.contains("JobState=PREEMPTED Reason=None"), "{shown}");
     assert!(shown.contains(" PreemptTime=20"), "{shown}");
-    let why = cluster.run("daybook", &["why", &cheap.to_string()]).ok();
-    assert!(why.contains(&format!("as PREEMPTED")) && why.contains(&format!("job {high}.")), "{why}");
+    let why = cluster.run("why", &[&cheap.to_string()]).ok();
+    assert!(why.contains("as PREEMPTED") && why.contains(&format!("job {high}.")), "{why}");
     let config = cluster.run("scontrol", &["show", "config"]).ok();
     assert!(config.contains("PreemptType             = preempt/qos"), "{config}");
     assert!(config.contains("PreemptMode             = REQUEUE"), "{config}");

@@ -290,7 +290,14 @@ fn a_run_that_gave_way_is_preempted_and_its_job_waits_again_where_the_event_says
     }
     let book = story.book();
     let columns = ["id", "run", "state", "submit", "start", "end", "exit"];
-    expect![[r#""#]]
+    expect![[r#"
+        1 1.0 PREEMPTED 1 10 20 0:0
+        1.batch 1.0 CANCELLED 10 10 20 0:15
+        2 2.0 PREEMPTED 1 10 20 0:0
+        2.batch 2.0 CANCELLED 10 10 20 0:15
+        3 - PENDING 1 - - 0:0
+        1 - PENDING 20 - - 0:0
+    "#]]
         .assert_eq(&book.records(&AccountingQuery { duplicates: true, ..Default::default() }, &columns));
 }
 
