@@ -298,7 +298,7 @@ fn a_run_that_gave_way_is_preempted_and_its_job_waits_again_where_the_event_says
         3 - PENDING 1 - - 0:0
         1 - PENDING 20 - - 0:0
     "#]]
-        .assert_eq(&book.records(&AccountingQuery { duplicates: true, ..Default::default() }, &columns));
+    .assert_eq(&book.records(&AccountingQuery { duplicates: true, ..Default::default() }, &columns));
 }
 
 #[test]

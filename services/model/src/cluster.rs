@@ -29,6 +29,9 @@ pub struct PendingKey {
     pub place: u32,
 }
 
+/// The nodes of each planned start of a record.
+pub(crate) type PlannedNodes = Arc<[Arc<[NodeName]>]>;
+
 /// The whole state at one position of the state stream.
 ///
 /// `jobs`, `runs`, `nodes`, `arrays`, `reservations` and `rooms` are the state; the other maps are indexes over them that the reducer keeps
@@ -54,7 +57,7 @@ pub struct Cluster {
     /// Expected starts of the last planning cycle.
     pub(crate) expected_starts: OrdMap<JobId, UtcMicros>,
     /// The nodes that it keeps something of for them, for each start.
-    pub(crate) planned_nodes: OrdMap<JobId, Arc<[Arc<[NodeName]>]>>,
+    pub(crate) planned_nodes: OrdMap<JobId, PlannedNodes>,
     /// `now` of the last recorded planning cycle.
     pub(crate) last_cycle: Option<UtcMicros>,
     /// Allocations that were void when they came.

@@ -64,8 +64,7 @@ impl Cluster {
     /// Room is made for records that wait, by runs that give way to them.
     fn check_rooms(&self, found: &mut Vec<Violation>) {
         for (id, room) in &self.rooms {
-            if !self.jobs.get(id).is_some_and(|job| job.state == JobState::Pending) || room.takers.is_empty()
-            {
+            if self.jobs.get(id).is_none_or(|job| job.state != JobState::Pending) || room.takers.is_empty() {
                 found.push(Violation(format!("room is made for job {id}, which does not wait for it")));
             }
             if room.runs.is_empty() == room.free_since.is_none() {

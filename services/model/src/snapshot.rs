@@ -10,11 +10,11 @@ use std::sync::Arc;
 use daybook_schemas::accounts::{Account, AccountUser, Association, Qos, WorkloadKey};
 use daybook_schemas::canonical::{self, CanonicalError, Hasher};
 use daybook_schemas::events::{ClusterConfigured, LogDurabilityDeclared};
-use daybook_schemas::{JobId, NodeName, Seq, UtcMicros};
+use daybook_schemas::{JobId, Seq, UtcMicros};
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::Accounts;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, PlannedNodes};
 use crate::priority::KnownUsage;
 use crate::run_times::RunTimes;
 use crate::totals::Totals;
@@ -81,7 +81,7 @@ struct Scalars {
     jobs_seq: Seq,
     plan_seq: Seq,
     expected_starts: Vec<(JobId, UtcMicros)>,
-    planned_nodes: Vec<(JobId, Arc<[Arc<[NodeName]>]>)>,
+    planned_nodes: Vec<(JobId, PlannedNodes)>,
     last_cycle: Option<UtcMicros>,
     rooms: Vec<(JobId, Room)>,
     void_allocations: u64,
