@@ -214,6 +214,18 @@ pub enum PreemptMode {
     Suspend,
 }
 
+impl PreemptMode {
+    /// Slurm's word.
+    pub fn word(self) -> &'static str {
+        match self {
+            PreemptMode::Off => "OFF",
+            PreemptMode::Cancel => "CANCEL",
+            PreemptMode::Requeue => "REQUEUE",
+            PreemptMode::Suspend => "SUSPEND",
+        }
+    }
+}
+
 /// `Flags` of a QOS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -31,6 +31,7 @@ pub mod limit_reason;
 pub mod limits;
 pub mod node;
 pub mod orders;
+pub mod preemption;
 pub mod priority;
 pub mod reservation;
 pub mod run;

@@ -229,6 +229,12 @@ pub struct PartitionDefinition {
     /// `QOS`: the name of the partition's QOS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qos: Option<String>,
+    /// `PreemptMode`; absent: the cluster's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preempt_mode: Option<crate::accounts::PreemptMode>,
+    /// `GraceTime`: for how long runs here are warned before they give way to those of a higher tier.
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub grace_time: Seconds,
 }
 
 impl PartitionDefinition {
@@ -261,6 +267,8 @@ impl PartitionDefinition {
             default_cpus_per_gpu: None,
             max_memory_per_node: None,
             qos: None,
+            preempt_mode: None,
+            grace_time: Seconds(0),
         }
     }
 
@@ -373,6 +381,9 @@ pub struct ClusterParameters {
     /// `PriorityType=priority/multifactor`; absent: jobs stand in the order of their submission (`priority/basic`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<crate::priority::PriorityParameters>,
+    /// `PreemptType`, and what belongs to it; absent: no run gives way (`preempt/none`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preemption: Option<crate::preemption::PreemptionParameters>,
     /// `AccountingStorageEnforce`, sorted, with all that follows from what is written there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accounting_enforced: Vec<AccountingEnforcement>,
@@ -425,6 +436,7 @@ impl Default for ClusterParameters {
             enable_user_top: false,
             backfill_by_expected_time: false,
             priority: None,
+            preemption: None,
             accounting_enforced: Vec::new(),
         }
     }
@@ -437,6 +449,10 @@ fn default_switch_wait() -> Seconds {
 
 fn is_default_switch_wait(wait: &Seconds) -> bool {
     *wait == default_switch_wait()
+}
+
+fn is_no_time(time: &Seconds) -> bool {
+    time.0 == 0
 }
 
 fn is_always(rule: &ReturnToService) -> bool {

@@ -49,6 +49,9 @@ pub struct RunOrder {
     pub kill_wait: Seconds,
     /// What the run must do now, beside running.
     pub wish: RunWish,
+    /// Of one that gives way: how long it may go on after it was warned. 0: it is ended at once.
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub grace: Seconds,
     /// Signals asked for with `scancel --signal`, in order; each is sent once (by its position in the log).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<SignalOrder>,
@@ -81,6 +84,8 @@ pub enum RunWish {
     Requeue,
     /// End it because the node was set down.
     NodeDown,
+    /// End it because it gives way to another job: warned by CONT and TERM at once, ended after its grace.
+    GiveWay,
     /// The batch script has ended; release what is held on this node.
     Release,
 }
@@ -94,6 +99,10 @@ pub struct SignalOrder {
     pub signal: i32,
     /// True: to the batch script and its children; false: only to steps.
     pub batch: bool,
+}
+
+fn is_no_time(time: &Seconds) -> bool {
+    time.0 == 0
 }
 
 impl RunOrder {

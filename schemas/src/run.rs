@@ -51,6 +51,8 @@ pub enum EndCause {
     NodeFailed,
     /// The kernel ended it for lack of memory.
     OutOfMemory,
+    /// It gave way to another job.
+    Preempted,
     /// Nobody saw the end: it lies at the last evidence.
     Lost,
 }

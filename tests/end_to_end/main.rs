@@ -8,6 +8,7 @@ mod licenses;
 mod lifecycle;
 mod limits;
 mod partitions;
+mod preemption;
 mod priorities;
 mod refusals;
 mod reservations;

@@ -127,6 +127,9 @@ pub struct PartitionView {
     pub total_nodes: u32,
     /// Total TRES in Slurm's notation.
     pub tres: String,
+    /// How runs there give way; absent: not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preempt_mode: Option<crate::accounts::PreemptMode>,
 }
 
 /// `GET /v1/licenses`: each licence, by name.

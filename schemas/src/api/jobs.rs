@@ -7,6 +7,7 @@ use crate::grammar::index_set::IndexSet;
 use crate::job::{
     ArrayRequest, Dependencies, JobSpec, JobState, JobUser, OpenMode, Reason, ResourceRequest, TimeLimit,
 };
+use crate::preemption::GivingWay;
 use crate::run::{ExitStatus, RunNode};
 use crate::units::{JobId, RunId, Seq, UtcMicros};
 
@@ -231,6 +232,12 @@ pub struct JobView {
     /// Of an array's record: the tasks that have not started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks_waiting: Option<IndexSet>,
+    /// Of one that has started: when its run may be told to give way, at the earliest; absent: nobody ever is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preempt_eligible: Option<UtcMicros>,
+    /// To whom its present or last run gave way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gave_way: Option<GivingWay>,
     /// How it stands.
     pub state: JobState,
     /// Why it waits, or why it ended so.

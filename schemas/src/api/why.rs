@@ -7,6 +7,7 @@ use crate::events::LimitFigures;
 use crate::job::{JobState, Reason, TimeLimit};
 use crate::license::License;
 use crate::node::PartitionState;
+use crate::preemption::GivingWay;
 use crate::run::ExitStatus;
 use crate::units::{JobId, Mebibytes, NodeName, RunId, Seq, UtcMicros};
 
@@ -56,6 +57,12 @@ pub struct Explanation {
     /// Its present or last run; absent while it has never started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunOutline>,
+    /// Jobs whose runs give way to it, and are not gone yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub giving_way: Vec<JobId>,
+    /// To whom its present or last run gave way; absent: to nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gave_way: Option<GivingWay>,
 }
 
 /// One thing that keeps a job from starting.

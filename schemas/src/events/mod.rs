@@ -36,6 +36,7 @@ mod run_allocated;
 mod run_ended;
 mod run_lost;
 mod run_node_released;
+mod run_preempted;
 mod run_started;
 mod user_defined;
 mod user_removed;
@@ -65,8 +66,8 @@ pub use node_updated::NodeUpdated;
 pub use partition_deleted::PartitionDeleted;
 pub use partition_updated::PartitionUpdated;
 pub use planner_cycle::{
-    CycleBound, LicenseFigures, MinuteFigures, NodeFigures, PlannedStart, PlannerCycle, ReasonChange,
-    LimitFigures, ReasonFigures, ResourceFigures, TaskFigures,
+    CycleBound, LicenseFigures, LimitFigures, MinuteFigures, NodeFigures, PlannedStart, PlannerCycle,
+    ReasonChange, ReasonFigures, ResourceFigures, TaskFigures,
 };
 pub use priorities_calculated::PrioritiesCalculated;
 pub use qos_defined::QosDefined;
@@ -78,6 +79,7 @@ pub use run_allocated::{ArrayTaskId, RunAllocated};
 pub use run_ended::RunEnded;
 pub use run_lost::RunLost;
 pub use run_node_released::RunNodeReleased;
+pub use run_preempted::RunPreempted;
 pub use run_started::RunStarted;
 pub use user_defined::UserDefined;
 pub use user_removed::UserRemoved;
@@ -242,6 +244,9 @@ event_types! {
          if it is to be requeued.";
     RunNodeReleased = "run.node_released.v1" by "agent",
         "What the run held on this node is free, and the ledger's intervals there end. A run whose end nobody told ends here.";
+    RunPreempted = "run.preempted.v1" by "planner",
+        "The run gives way: it is told to end by `grace_end`, and what it holds is kept for the job `by`. When it has ended, \
+         its job is `PREEMPTED`, or waits again where `mode` says so.";
     RunStarted = "run.started.v1" by "agent",
         "The script's start is known, and the run's end cannot lie before it.";
     UserDefined = "user.defined.v1" by "gateway",

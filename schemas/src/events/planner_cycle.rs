@@ -6,7 +6,8 @@ use crate::units::{JobId, NodeName, RunId, Seq, UtcMicros};
 
 /// One planning cycle that decided or changed something: enough to decide it again and compare.
 ///
-/// The commit that has it also has one `run.allocated` for each start, in the same order.
+/// The commit that has it also has one `run.allocated` for each start and one `run.preempted` for each
+/// preemption, in the same order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannerCycle {
     /// The position of the state stream that the planner had folded.
@@ -21,6 +22,9 @@ pub struct PlannerCycle {
     pub reasons: Vec<ReasonChange>,
     /// Protected starts of blocked jobs.
     pub reservations: Vec<PlannedStart>,
+    /// Runs told to give way, in the order decided.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub preemptions: Vec<RunId>,
     /// Jobs that this cycle looked at.
     pub jobs_considered: u32,
     /// True: a bound stopped the cycle before the queue's end.
@@ -39,7 +43,7 @@ pub struct PlannerCycle {
     /// gone, or too few are together. Absent also where nobody has asked for a GPU yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus_unusable: Option<u64>,
-    /// Hash of the canonical bytes of starts (with their resources), reasons and reservations.
+    /// Hash of the canonical bytes of starts (with their resources), reasons, reservations and preemptions.
     pub decision_hash: String,
 }
 
@@ -57,6 +61,8 @@ pub enum CycleBound {
     Finished,
     /// Steps of work.
     Steps,
+    /// Runs told to give way.
+    Preemptions,
     /// Nothing was free any more, and enough jobs had been looked at.
     Full,
 }
@@ -70,6 +76,7 @@ impl CycleBound {
             CycleBound::Reasons => "reasons",
             CycleBound::Finished => "finished jobs",
             CycleBound::Steps => "steps",
+            CycleBound::Preemptions => "preemptions",
             CycleBound::Full => "jobs where nothing is free",
         }
     }

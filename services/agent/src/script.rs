@@ -133,7 +133,10 @@ impl Script {
     async fn launch(&mut self, intent: &Intent) -> Option<()> {
         let run = self.run;
         let wish = self.wishes.newest();
-        if matches!(wish.wish, RunWish::Cancel | RunWish::Requeue | RunWish::NodeDown | RunWish::Release) {
+        if matches!(
+            wish.wish,
+            RunWish::Cancel | RunWish::Requeue | RunWish::NodeDown | RunWish::GiveWay | RunWish::Release
+        ) {
             // Told to end before it was started: claimed here, so that no supervisor can start it any more.
             let exit = self.never_started(wish.wish);
             let claimed = self.node.blocking(move |node| node.directories.claim_unstarted(run, exit)).await?;
@@ -295,6 +298,7 @@ impl Script {
         let cause = match wish {
             RunWish::Requeue => EndCause::Requeued,
             RunWish::NodeDown => EndCause::NodeFailed,
+            RunWish::GiveWay => EndCause::Preempted,
             RunWish::Run | RunWish::Cancel | RunWish::Release => EndCause::Cancelled,
         };
         let message = Some("told to end before its script was started".to_string());

@@ -36,11 +36,27 @@ pub(crate) async fn simulate(node: Arc<Node>, order: Arc<RunOrder>, mut wishes: 
     {
         node.reporter.send(start).await;
     }
+    tokio::pin!(by_itself);
     // A run whose time was up before it heard of a wish has ended by itself.
-    let (end, cause) = tokio::select! {
+    let wish = tokio::select! {
         biased;
-        () = by_itself => (end.unwrap_or_else(|| node.clock.now()), cause),
-        wish = wishes.until(|wish| wish.wish != RunWish::Run) => (node.clock.now(), told_cause(wish?.wish)),
+        () = &mut by_itself => None,
+        wish = wishes.until(|wish| wish.wish != RunWish::Run) => Some(wish?),
+    };
+    // Warned that it is to give way, it goes on while it may.
+    let grace = wish.as_ref().filter(|wish| wish.wish == RunWish::GiveWay).map(|wish| wish.grace.0);
+    let wish = match (wish, grace) {
+        (Some(warning), Some(grace)) => tokio::select! {
+            biased;
+            () = &mut by_itself => None,
+            wish = wishes.until(|wish| !matches!(wish.wish, RunWish::Run | RunWish::GiveWay)) => Some(wish?),
+            () = tokio::time::sleep(Duration::from_secs(grace)) => Some(warning),
+        },
+        (wish, _) => wish,
+    };
+    let (end, cause) = match wish {
+        None => (end.unwrap_or_else(|| node.clock.now()), cause),
+        Some(wish) => (node.clock.now(), told_cause(wish.wish)),
     };
     let report = Report::simulated_end(node.name(), order.run, end, cause).after(start);
     wishes.unless_stopped(node.reporter.append(report)).await?
@@ -70,6 +86,7 @@ fn told_cause(wish: RunWish) -> EndCause {
     match wish {
         RunWish::Requeue => EndCause::Requeued,
         RunWish::NodeDown => EndCause::NodeFailed,
+        RunWish::GiveWay => EndCause::Preempted,
         RunWish::Run | RunWish::Cancel | RunWish::Release => EndCause::Cancelled,
     }
 }

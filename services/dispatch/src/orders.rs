@@ -60,6 +60,7 @@ fn order(cluster: &Cluster, run: &Run) -> Option<RunOrder> {
         time_limit: run.time_allowed(),
         kill_wait: configured.map_or(Seconds(30), |configured| configured.parameters.kill_wait),
         wish: run.wish,
+        grace: run.giving_way.as_ref().map_or(Seconds(0), |giving| giving.grace()),
         signals: run.signals.clone(),
     })
 }

@@ -73,6 +73,9 @@ impl Wanted {
             Body::RunEnded(data) => one(data.run.job),
             Body::RunLost(data) => one(data.run.job),
             Body::RunNodeReleased(data) => one(data.run.job),
+            Body::RunPreempted(data) => {
+                one(data.run.job) || one(data.by) || data.array.is_some_and(|task| one(task.array_job))
+            }
             Body::PlannerCycle(data) => {
                 data.starts.iter().any(|run| one(run.job))
                     || data.reasons.iter().any(|change| one(change.job))

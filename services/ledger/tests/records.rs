@@ -2,11 +2,12 @@
 
 mod support;
 
-use daybook_schemas::JobId;
+use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::api::AccountingQuery;
 use daybook_schemas::events::*;
 use daybook_schemas::job::*;
 use daybook_schemas::run::{EndCause, ExitStatus};
+use daybook_schemas::{JobId, UtcMicros};
 use expect_test::expect;
 use support::*;
 
@@ -274,6 +275,33 @@ fn a_job_that_ends_by_itself_after_a_cancellation_was_asked_for_has_its_own_end(
 }
 
 #[test]
+fn a_run_that_gave_way_is_preempted_and_its_job_waits_again_where_the_event_says_so() {
+    let mut story = Story::with_cluster();
+    story.at(1.0).submit(1, |_| ()).submit(2, |_| ()).submit(3, |_| ());
+    for (run, cpus) in [("1.0", "0"), ("2.0", "1")] {
+        story.at(10.0).allocate(run, vec![share("gpu01", cpus, &[])]).start(run, "gpu01");
+    }
+    for (run, mode) in [("1.0", PreemptMode::Requeue), ("2.0", PreemptMode::Cancel)] {
+        let run = run.parse().unwrap();
+        story.at(15.0).add(RunPreempted { run, by: JobId(3), array: None, mode, grace_end: UtcMicros(0) });
+    }
+    for run in ["1.0", "2.0"] {
+        story.at(20.0).end(run, "gpu01", EndCause::Preempted, exit(0, 15)).release(run, "gpu01");
+    }
+    let book = story.book();
+    let columns = ["id", "run", "state", "submit", "start", "end", "exit"];
+    expect![[r#"
+        1 1.0 PREEMPTED 1 10 20 0:0
+        1.batch 1.0 CANCELLED 10 10 20 0:15
+        2 2.0 PREEMPTED 1 10 20 0:0
+        2.batch 2.0 CANCELLED 10 10 20 0:15
+        3 - PENDING 1 - - 0:0
+        1 - PENDING 20 - - 0:0
+    "#]]
+    .assert_eq(&book.records(&AccountingQuery { duplicates: true, ..Default::default() }, &columns));
+}
+
+#[test]
 fn each_attempt_of_a_requeued_job_is_a_record_and_only_the_last_one_is_shown_unless_asked() {
     let mut story = Story::with_cluster();
     story.at(1.0).submit(1, |_| ()).submit(2, |_| ());
@@ -372,6 +400,7 @@ fn eligibility_and_reasons_follow_holds_begin_and_conditions() {
                 })
                 .collect(),
             reservations: vec![],
+            preemptions: Vec::new(),
             jobs_considered: 4,
             bounded: false,
             bound: None,

@@ -29,9 +29,12 @@ pub struct PendingKey {
     pub place: u32,
 }
 
+/// The nodes of each planned start of a record.
+pub(crate) type PlannedNodes = Arc<[Arc<[NodeName]>]>;
+
 /// The whole state at one position of the state stream.
 ///
-/// `jobs`, `runs`, `nodes`, `arrays` and `reservations` are the state; the other maps are indexes over them that the reducer keeps
+/// `jobs`, `runs`, `nodes`, `arrays`, `reservations` and `rooms` are the state; the other maps are indexes over them that the reducer keeps
 /// (and [`Cluster::sanity_check`] derives again and compares).
 #[derive(Clone, Debug, Default)]
 pub struct Cluster {
@@ -45,14 +48,16 @@ pub struct Cluster {
     pub(crate) runs: OrdMap<RunId, Arc<Run>>,
     pub(crate) arrays: OrdMap<JobId, Arc<ArrayState>>,
     pub(crate) reservations: OrdMap<Arc<str>, Arc<crate::reservation::Reservation>>,
+    /// What runs make for waiting records.
+    pub(crate) rooms: OrdMap<JobId, crate::room::Room>,
     pub(crate) next_job_id: u32,
     /// Last commit of the subject `jobs` and of `plan`.
     pub(crate) jobs_seq: Seq,
     pub(crate) plan_seq: Seq,
     /// Expected starts of the last planning cycle.
     pub(crate) expected_starts: OrdMap<JobId, UtcMicros>,
-    /// The nodes that it keeps something of for them.
-    pub(crate) planned_nodes: OrdMap<JobId, Arc<[NodeName]>>,
+    /// The nodes that it keeps something of for them, for each start.
+    pub(crate) planned_nodes: OrdMap<JobId, PlannedNodes>,
     /// `now` of the last recorded planning cycle.
     pub(crate) last_cycle: Option<UtcMicros>,
     /// Allocations that were void when they came.
@@ -220,7 +225,12 @@ impl Cluster {
 
     /// The nodes that the last recorded planning cycle keeps something of for jobs that start later.
     pub fn planned_nodes(&self) -> BTreeSet<&NodeName> {
-        self.planned_nodes.values().flat_map(|nodes| nodes.iter()).collect()
+        self.planned_nodes.values().flat_map(|starts| starts.iter()).flat_map(|nodes| nodes.iter()).collect()
+    }
+
+    /// Those that it keeps something of for each planned start of a job; of an array there may be several.
+    pub fn nodes_planned_for(&self, job: JobId) -> &[Arc<[NodeName]>] {
+        self.planned_nodes.get(&job).map_or(&[], |starts| &starts[..])
     }
 
     /// `now` of the last recorded planning cycle.

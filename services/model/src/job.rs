@@ -3,6 +3,7 @@ use std::sync::Arc;
 use daybook_schemas::events::ArrayTaskId;
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::{JobSpec, JobState, Reason, ResourceRequest, TimeLimit};
+use daybook_schemas::preemption::GivingWay;
 use daybook_schemas::priority::PriorityFactors;
 use daybook_schemas::run::ExitStatus;
 use daybook_schemas::{JobId, RunId, Seq, UtcMicros};
@@ -133,6 +134,9 @@ pub struct Job {
     /// What the last run had, after it has been released (while it holds them: [`crate::Run::nodes`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_nodes: Option<Arc<[daybook_schemas::run::RunNode]>>,
+    /// Of the present or last run: to whom it gave way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gave_way: Option<Arc<GivingWay>>,
     /// The user id that cancelled it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled_by: Option<u32>,

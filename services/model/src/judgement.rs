@@ -106,6 +106,7 @@ pub(crate) fn changes_judgements(body: &Body) -> bool {
             | Body::RunEnded(_)
             | Body::RunLost(_)
             | Body::RunNodeReleased(_)
+            | Body::RunPreempted(_)
             | Body::PlannerCycle(_)
             | Body::AccountDefined(_)
             | Body::AssociationDefined(_)

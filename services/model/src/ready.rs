@@ -22,6 +22,8 @@ pub struct ReadyKind {
     pub account_and_qos: Option<(Arc<str>, Arc<str>)>,
     /// The user id, where limits are enforced.
     pub limited_user: Option<u32>,
+    /// The QOS, where that says whose runs give way to it.
+    pub preempts_as: Option<Arc<str>>,
     /// The time limit in this partition.
     pub time_limit: TimeLimit,
     /// The reason that is recorded.
@@ -56,13 +58,14 @@ impl Cluster {
     pub fn ready_kind(&self, job: &Job, place: u32) -> ReadyKind {
         let partition = job.partitions().get(place as usize).unwrap_or(&job.partition);
         let is_limited = self.enforces_limits();
-        let restricts = is_limited
-            || self.partition(partition).is_some_and(|found| found.restricts_accounts_or_qos());
+        let restricts =
+            is_limited || self.partition(partition).is_some_and(|found| found.restricts_accounts_or_qos());
         ReadyKind {
             partition: partition.clone(),
             partitions: job.partitions.clone(),
             account_and_qos: restricts.then(|| (job.account.clone(), job.qos.clone())),
             limited_user: is_limited.then_some(job.spec.user.uid),
+            preempts_as: self.preempts_by_qos().then(|| job.qos.clone()),
             time_limit: self.time_limit_in(job, partition),
             reason: job.reason,
             time_min: job.time_min,

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use daybook_schemas::job::TimeLimit;
 use daybook_schemas::orders::{RunWish, SignalOrder};
+use daybook_schemas::preemption::GivingWay;
 use daybook_schemas::run::{EndCause, ExitStatus, RunNode};
 use daybook_schemas::{NodeName, RunId, Seq, UtcMicros};
 use imbl::OrdSet;
@@ -57,6 +58,9 @@ pub struct Run {
     pub parted_from: Option<Arc<Job>>,
     /// What it is to do.
     pub wish: RunWish,
+    /// To whom it gives way, and until when it may run on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub giving_way: Option<Arc<GivingWay>>,
     /// Signals asked for, oldest first, at most [`crate::SIGNALS_MAX`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<SignalOrder>,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use daybook_schemas::RunId;
 use daybook_schemas::accounts::ROOT_ACCOUNT;
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::JobState;
@@ -24,6 +25,7 @@ impl Cluster {
         let mut found = Vec::new();
         self.check_nodes(&mut found);
         self.check_runs(&mut found);
+        self.check_rooms(&mut found);
         self.check_jobs(&mut found);
         self.check_arrays(&mut found);
         self.check_reservations(&mut found);
@@ -55,6 +57,22 @@ impl Cluster {
             if (&cpus, &gpus, memory) != (&node.cpus_allocated, &node.gpus_allocated, node.memory_allocated.0)
             {
                 found.push(Violation(format!("node {name} has not given away what its runs hold")));
+            }
+        }
+    }
+
+    /// Room is made for records that wait, by runs that give way to them.
+    fn check_rooms(&self, found: &mut Vec<Violation>) {
+        for (id, room) in &self.rooms {
+            if self.jobs.get(id).is_none_or(|job| job.state != JobState::Pending) || room.takers.is_empty() {
+                found.push(Violation(format!("room is made for job {id}, which does not wait for it")));
+            }
+            if room.runs.is_empty() == room.free_since.is_none() {
+                found.push(Violation(format!("the room for job {id} does not know whether it is there")));
+            }
+            let gives_way = |run: &RunId| self.runs.get(run).is_some_and(|run| run.giving_way.is_some());
+            if !room.runs.iter().all(gives_way) {
+                found.push(Violation(format!("room for job {id} is made by a run that does not give way")));
             }
         }
     }

@@ -10,20 +10,20 @@ use std::sync::Arc;
 use daybook_schemas::accounts::{Account, AccountUser, Association, Qos, WorkloadKey};
 use daybook_schemas::canonical::{self, CanonicalError, Hasher};
 use daybook_schemas::events::{ClusterConfigured, LogDurabilityDeclared};
-use daybook_schemas::{JobId, NodeName, Seq, UtcMicros};
+use daybook_schemas::{JobId, Seq, UtcMicros};
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::Accounts;
 use crate::allowance::KnownSpent;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, PlannedNodes};
 use crate::priority::KnownUsage;
 use crate::run_times::RunTimes;
 use crate::totals::Totals;
 use crate::usual::{Frequency, UsualRequest};
-use crate::{ArrayState, Job, Node, Reservation, Run};
+use crate::{ArrayState, Job, Node, Reservation, Room, Run};
 
 /// Goes up whenever the reducer makes another state of the same commits, or the snapshot's form changes.
-pub const REDUCER_VERSION: u32 = 11;
+pub const REDUCER_VERSION: u32 = 12;
 
 /// The longest line of a snapshot that is read, in bytes.
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -83,8 +83,9 @@ struct Scalars {
     jobs_seq: Seq,
     plan_seq: Seq,
     expected_starts: Vec<(JobId, UtcMicros)>,
-    planned_nodes: Vec<(JobId, Arc<[NodeName]>)>,
+    planned_nodes: Vec<(JobId, PlannedNodes)>,
     last_cycle: Option<UtcMicros>,
+    rooms: Vec<(JobId, Room)>,
     void_allocations: u64,
     durability: Option<Arc<LogDurabilityDeclared>>,
     totals: Totals,
@@ -147,6 +148,7 @@ pub fn write_snapshot(cluster: &Cluster, to: impl Write) -> Result<String, Snaps
         expected_starts: cluster.expected_starts.iter().map(|(job, start)| (*job, *start)).collect(),
         planned_nodes: cluster.planned_nodes.iter().map(|(job, nodes)| (*job, nodes.clone())).collect(),
         last_cycle: cluster.last_cycle,
+        rooms: cluster.rooms.iter().map(|(job, room)| (*job, room.clone())).collect(),
         void_allocations: cluster.void_allocations,
         durability: cluster.durability.clone(),
         totals: cluster.totals.clone(),
@@ -239,6 +241,7 @@ fn restore(cluster: &mut Cluster, line: Line) {
             cluster.expected_starts = scalars.expected_starts.into_iter().collect();
             cluster.planned_nodes = scalars.planned_nodes.into_iter().collect();
             cluster.last_cycle = scalars.last_cycle;
+            cluster.rooms = scalars.rooms.into_iter().collect();
             cluster.void_allocations = scalars.void_allocations;
             cluster.durability = scalars.durability;
             cluster.totals = scalars.totals;

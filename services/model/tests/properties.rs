@@ -17,7 +17,7 @@ fn folded(commits: &[Commit]) -> Cluster {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(
-        (0u8..24, any::<u16>(), any::<u16>()).prop_map(|(kind, a, b)| Step { kind, a, b }),
+        (0u8..26, any::<u16>(), any::<u16>()).prop_map(|(kind, a, b)| Step { kind, a, b }),
         1..120,
     )
 }

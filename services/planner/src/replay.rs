@@ -5,7 +5,7 @@ use std::fmt;
 
 use daybook_log::{EventLog, ReadError};
 use daybook_model::Cluster;
-use daybook_schemas::events::{Body, JobFinished, PlannerCycle, RunAllocated};
+use daybook_schemas::events::{Body, JobFinished, PlannerCycle, RunAllocated, RunPreempted};
 use daybook_schemas::{Commit, Seq, Stream};
 
 use daybook_plan::{Policy, plan};
@@ -58,6 +58,8 @@ pub enum Part {
     Reservations,
     /// Jobs ended.
     Finished,
+    /// Runs that give way.
+    Preemptions,
     /// Only the counts of what was looked at, or the hash.
     Hash,
 }
@@ -98,6 +100,7 @@ impl fmt::Display for Part {
             Part::Reasons => "reasons",
             Part::Reservations => "reservations",
             Part::Finished => "finished jobs",
+            Part::Preemptions => "preemptions",
             Part::Hash => "hash",
         })
     }
@@ -221,6 +224,10 @@ fn compare(before: &Cluster, commit: &Commit, recorded: &PlannerCycle) -> Option
     if found.finished != decided.finished {
         return difference(Part::Finished, text_of(Some(&found.finished)), text_of(Some(&decided.finished)));
     }
+    if found.preempted != decided.preempted {
+        let text = text_of(Some(&found.preempted));
+        return difference(Part::Preemptions, text, text_of(Some(&decided.preempted)));
+    }
     let of_recorded = (recorded.jobs_considered, recorded.steps, recorded.bound, &recorded.decision_hash);
     let of_decided = (cycle.jobs_considered, cycle.steps, cycle.bound, &cycle.decision_hash);
     if of_recorded != of_decided {
@@ -233,15 +240,17 @@ fn compare(before: &Cluster, commit: &Commit, recorded: &PlannerCycle) -> Option
 struct Events {
     allocated: Vec<RunAllocated>,
     finished: Vec<JobFinished>,
+    preempted: Vec<RunPreempted>,
 }
 
 impl Events {
     fn of(bodies: impl Iterator<Item = Body>) -> Events {
-        let mut events = Events { allocated: Vec::new(), finished: Vec::new() };
+        let mut events = Events { allocated: Vec::new(), finished: Vec::new(), preempted: Vec::new() };
         for body in bodies {
             match body {
                 Body::RunAllocated(data) => events.allocated.push(*data),
                 Body::JobFinished(data) => events.finished.push(*data),
+                Body::RunPreempted(data) => events.preempted.push(*data),
                 _ => {}
             }
         }

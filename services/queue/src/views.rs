@@ -1,6 +1,7 @@
 //! Whole objects: a job, a node, a partition.
 
 use daybook_model::{Cluster, Counts, Job, Node, Reservation, dependency_notation};
+use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::api::{JobView, LicenseView, NodeView, PartitionView, ReservationView, ResourceCounts};
 use daybook_schemas::grammar::hostlist;
 use daybook_schemas::grammar::output_pattern::{self, PatternValues};
@@ -18,6 +19,10 @@ pub(crate) fn job_view(cluster: &Cluster, job: &Job, now: UtcMicros) -> JobView 
         job: job.id,
         array: job.task,
         tasks_waiting: job.tasks_waiting.clone(),
+        preempt_eligible: started
+            .filter(|_| cluster.preemption().is_some())
+            .map(|started| cluster.preempt_exempt_until(job, started)),
+        gave_way: job.gave_way.as_deref().copied(),
         state: cluster.shown_state(job),
         reason: cluster.shown_reason(job, now),
         reason_detail: job.reason_detail.to_string(),
@@ -217,6 +222,10 @@ pub fn partition_view(cluster: &Cluster, partition: &PartitionDefinition) -> Par
         total_cpus: counts.cpus,
         total_nodes: counts.nodes,
         tres: counts.notation(),
+        preempt_mode: cluster
+            .preemption()
+            .map(|parameters| partition.preempt_mode.unwrap_or(parameters.mode))
+            .filter(|mode| *mode != PreemptMode::Off),
     }
 }
 

@@ -153,6 +153,7 @@ pub fn told_cause(wish: RunWish) -> Option<EndCause> {
         RunWish::Run => None,
         RunWish::Requeue => Some(EndCause::Requeued),
         RunWish::NodeDown => Some(EndCause::NodeFailed),
+        RunWish::GiveWay => Some(EndCause::Preempted),
         RunWish::Cancel | RunWish::Release => Some(EndCause::Cancelled),
     }
 }

@@ -1,3 +1,4 @@
+use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::events::{
     ClusterConfigured, ConfigurationSource, LogDurabilityDeclared, LogSync, LogVersionBarrier, NodeLeaseLost,
     NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated, PartitionDeleted, PartitionUpdated,
@@ -9,6 +10,7 @@ use daybook_schemas::node::{
     AccountingEnforcement, ClusterParameters, GpuDevice, InitialNodeState, NodeDefinition, NodeUpdateState,
     PartitionDefinition, PartitionState, ReturnToService,
 };
+use daybook_schemas::preemption::{PreemptType, PreemptionParameters};
 use daybook_schemas::priority::{PriorityFlag, PriorityParameters, UsageResetPeriod};
 use daybook_schemas::topology::{BlockDefinition, BlockTopology, SwitchDefinition, Topology};
 use daybook_schemas::{BlobHash, Body, Mebibytes, NodeName, Seconds, Subject};
@@ -42,6 +44,13 @@ fn full_configuration() -> ClusterConfigured {
             default_memory: Some(MemoryRequest::PerCpu(Mebibytes(500))),
             switch_wait_max: Seconds(60),
             priority: Some(full_priority()),
+            preemption: Some(PreemptionParameters {
+                by: PreemptType::Qos,
+                mode: PreemptMode::Requeue,
+                exempt_time: Seconds(300),
+                youngest_first: true,
+                exempt_above: Some(50_000),
+            }),
             return_to_service: ReturnToService::UnlessRebooted,
             kill_invalid_dependency: true,
             enable_user_top: true,
@@ -86,6 +95,7 @@ fn plain_parameters() -> ClusterParameters {
         backfill_by_expected_time: true,
         accounting_enforced: Vec::new(),
         priority: None,
+        preemption: None,
     }
 }
 
@@ -202,6 +212,8 @@ fn full_partition() -> PartitionDefinition {
         default_cpus_per_gpu: Some(4),
         max_memory_per_node: Some(Mebibytes(64_000)),
         qos: Some("gpuqos".to_string()),
+        preempt_mode: Some(PreemptMode::Cancel),
+        grace_time: Seconds(30),
     }
 }
 

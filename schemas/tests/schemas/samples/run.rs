@@ -1,4 +1,7 @@
-use daybook_schemas::events::{ArrayTaskId, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunStarted};
+use daybook_schemas::accounts::PreemptMode;
+use daybook_schemas::events::{
+    ArrayTaskId, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted, RunStarted,
+};
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::TimeLimit;
 use daybook_schemas::run::{AllocatedGpu, EndCause, ExitStatus, ProcessUsage, RunNode};
@@ -91,6 +94,24 @@ pub fn lost() -> (Subject, Body, Body) {
         message: String::new(),
     };
     from_agent(full, minimal)
+}
+
+pub fn preempted() -> (Subject, Body, Body) {
+    let full = RunPreempted {
+        run: RunId::new(JobId(110), 0),
+        by: JobId(124),
+        array: Some(ArrayTaskId { array_job: JobId(123), task: 2 }),
+        mode: PreemptMode::Requeue,
+        grace_end: instant(60),
+    };
+    let minimal = RunPreempted {
+        run: RunId::new(JobId(1), 0),
+        by: JobId(2),
+        array: None,
+        mode: PreemptMode::Cancel,
+        grace_end: UtcMicros(0),
+    };
+    (Subject::Plan, full.into(), minimal.into())
 }
 
 pub fn node_released() -> (Subject, Body, Body) {

@@ -14,6 +14,7 @@ use crate::records::Intent;
 pub fn ended(intent: &Intent, cause: EndCause, local_time: &str) -> String {
     let why = match cause {
         EndCause::TimeLimit => " DUE TO TIME LIMIT",
+        EndCause::Preempted => " DUE TO PREEMPTION",
         EndCause::Requeued => " DUE TO JOB REQUEUE",
         EndCause::NodeFailed => " DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS",
         _ => "",

@@ -1,9 +1,9 @@
 //! What agent and supervisor write down for each other.
 
-use daybook_schemas::UtcMicros;
 use daybook_schemas::job::TimeLimit;
 use daybook_schemas::orders::{RunOrder, RunWish, SignalOrder};
 use daybook_schemas::run::{EndCause, ExitStatus, ProcessUsage, RunNode};
+use daybook_schemas::{Seconds, UtcMicros};
 use serde::{Deserialize, Serialize};
 
 /// What the agent intends: everything that the supervisor needs.
@@ -26,6 +26,9 @@ pub struct Intent {
 pub struct Wish {
     /// Run, or end because of something.
     pub wish: RunWish,
+    /// Of one that gives way: how long it may go on, warned.
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub grace: Seconds,
     /// Signals to send, each once.
     pub signals: Vec<SignalOrder>,
     /// How long it may run, from the script's start: what it is now, if somebody has changed it.
@@ -35,13 +38,22 @@ pub struct Wish {
 impl Wish {
     /// Just to run: where what was ordered cannot be read.
     pub fn run() -> Wish {
-        Wish { wish: RunWish::Run, signals: Vec::new(), time_limit: TimeLimit::Unlimited }
+        Wish { wish: RunWish::Run, grace: Seconds(0), signals: Vec::new(), time_limit: TimeLimit::Unlimited }
     }
 
     /// What an order wishes.
     pub fn of(order: &RunOrder) -> Wish {
-        Wish { wish: order.wish, signals: order.signals.clone(), time_limit: order.time_limit }
+        Wish {
+            wish: order.wish,
+            grace: order.grace,
+            signals: order.signals.clone(),
+            time_limit: order.time_limit,
+        }
     }
+}
+
+fn is_no_time(time: &Seconds) -> bool {
+    time.0 == 0
 }
 
 impl Intent {

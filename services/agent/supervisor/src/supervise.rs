@@ -138,6 +138,7 @@ fn run(
         started: Instant::now(),
         limit: intent.order.time_limit,
         ending: None,
+        give_way_at: None,
         sent: Seq::ZERO,
         exit: None,
     };
@@ -202,6 +203,8 @@ struct Supervision<'a> {
     started: Instant,
     limit: TimeLimit,
     ending: Option<Ending>,
+    /// It has been warned that it is ended then, for another job.
+    give_way_at: Option<Instant>,
     /// The last signal order sent.
     sent: Seq,
     exit: Option<(ExitStatus, UtcMicros)>,
@@ -224,10 +227,19 @@ impl Supervision<'_> {
                 self.heed_wish();
             }
         };
+        let cause = match &self.ending {
+            Some(ending) => ending.cause,
+            // Whoever ends well after a warning has done its work.
+            None if self.give_way_at.is_some() && !exit.is_success() => {
+                self.say_ended(EndCause::Preempted);
+                EndCause::Preempted
+            }
+            None => EndCause::Exited,
+        };
         let left = self.sweep();
         Exit {
             at,
-            cause: self.ending.map_or(EndCause::Exited, |ending| ending.cause),
+            cause,
             exit,
             message: (left > 0).then(|| format!("{left} processes of the run could not be killed")),
             usage: usage(),
@@ -264,12 +276,18 @@ impl Supervision<'_> {
             }
             return left;
         }
-        let TimeLimit::Seconds(seconds) = self.limit else { return WAIT_MAX };
+        let warned = self.give_way_at.map(|at| at.saturating_duration_since(Instant::now()));
+        if warned.is_some_and(|left| left.is_zero()) {
+            self.end(EndCause::Preempted);
+            return Duration::ZERO;
+        }
+        let warned = warned.unwrap_or(WAIT_MAX);
+        let TimeLimit::Seconds(seconds) = self.limit else { return warned };
         let left = Duration::from_secs(seconds).saturating_sub(self.started.elapsed());
         if left.is_zero() {
             self.end(EndCause::TimeLimit);
         }
-        left
+        left.min(warned)
     }
 
     /// What the agent wishes, read from its file.
@@ -289,6 +307,7 @@ impl Supervision<'_> {
             RunWish::Cancel | RunWish::Release => self.end(EndCause::Cancelled),
             RunWish::Requeue => self.end(EndCause::Requeued),
             RunWish::NodeDown => self.end(EndCause::NodeFailed),
+            RunWish::GiveWay => self.give_way(Duration::from_secs(wish.grace.0)),
             RunWish::Run => {}
         }
     }
@@ -299,11 +318,27 @@ impl Supervision<'_> {
         if self.ending.is_some() {
             return;
         }
-        let line = notice::ended(self.intent, cause, &notice::local_time(now()));
-        let _ = self.std_err.write_all(line.as_bytes());
+        self.say_ended(cause);
         self.terminate();
         let kill_at = Instant::now() + Duration::from_secs(self.intent.order.kill_wait.0);
         self.ending = Some(Ending { cause, kill_at });
+    }
+
+    /// Warns with TERM (and CONT), and ends it after its grace; at once where it has none. The first warning counts.
+    fn give_way(&mut self, grace: Duration) {
+        if self.ending.is_some() || self.give_way_at.is_some() {
+            return;
+        }
+        if grace.is_zero() {
+            return self.end(EndCause::Preempted);
+        }
+        self.terminate();
+        self.give_way_at = Instant::now().checked_add(grace);
+    }
+
+    fn say_ended(&mut self, cause: EndCause) {
+        let line = notice::ended(self.intent, cause, &notice::local_time(now()));
+        let _ = self.std_err.write_all(line.as_bytes());
     }
 
     fn terminate(&self) {

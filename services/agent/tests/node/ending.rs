@@ -1,8 +1,8 @@
 //! How runs end.
 
-use daybook_schemas::Seq;
 use daybook_schemas::job::TimeLimit;
-use daybook_schemas::orders::{RunWish, SignalOrder};
+use daybook_schemas::orders::{RunOrder, RunWish, SignalOrder};
+use daybook_schemas::{Seconds, Seq};
 
 use crate::bench::{Bench, is_alive, until, until_written};
 
@@ -60,6 +60,7 @@ async fn who_wants_a_run_to_end_is_its_cause() {
     for (wish, expected, line) in [
         (RunWish::Cancel, "cancelled 0:15", " ***\n"),
         (RunWish::Requeue, "requeued 0:15", " DUE TO JOB REQUEUE ***\n"),
+        (RunWish::GiveWay, "preempted 0:15", " DUE TO PREEMPTION ***\n"),
         (RunWish::NodeDown, "node_failed 0:15", " DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***\n"),
     ] {
         let run = bench.run("#!/bin/sh\nexec sleep 600\n").await;
@@ -70,6 +71,41 @@ async fn who_wants_a_run_to_end_is_its_cause() {
         let output = std::fs::read_to_string(bench.work(&format!("slurm-{}.out", run.job))).unwrap();
         assert!(output.ends_with(line), "{output}");
     }
+}
+
+#[tokio::test]
+async fn a_run_that_gives_way_is_warned_and_ended_after_its_grace() {
+    let mut bench = Bench::new().await;
+    let warn =
+        |order: &mut RunOrder, seconds| (order.wish, order.grace) = (RunWish::GiveWay, Seconds(seconds));
+    // It does not heed the warning, and not the TERM at its grace's end.
+    let run = bench.run(STUBBORN).await;
+    until_written(&bench.work("ready")).await;
+    let since = std::time::Instant::now();
+    bench.change(run, |order| warn(order, 1));
+    assert_eq!(bench.end_of(run).await.text(), "preempted 0:9");
+    assert!(since.elapsed().as_millis() >= 2000, "grace and kill wait are kept");
+    bench.is_settled(run).await;
+    // It ends well: its work is done.
+    let script = "#!/bin/sh\ntrap 'exit 0' TERM\necho > ready2\nwhile :; do sleep 0.05; done\n";
+    let run = bench.run(script).await;
+    until_written(&bench.work("ready2")).await;
+    bench.change(run, |order| warn(order, 600));
+    assert_eq!(bench.end_of(run).await.text(), "exited 0:0");
+    // The warning ends it.
+    let run = bench.run("#!/bin/sh\nexec sleep 600\n").await;
+    bench.start_of(run).await;
+    bench.change(run, |order| warn(order, 600));
+    assert_eq!(bench.end_of(run).await.text(), "preempted 0:15");
+    bench.is_settled(run).await;
+    let output = std::fs::read_to_string(bench.work("slurm-3.out")).unwrap();
+    assert!(output.ends_with(" DUE TO PREEMPTION ***\n"), "{output}");
+    // Somebody cancels what was warned: that is why it ends.
+    let run = bench.run("#!/bin/sh\ntrap '' TERM\necho > ready4\nwhile :; do sleep 0.05; done\n").await;
+    until_written(&bench.work("ready4")).await;
+    bench.change(run, |order| warn(order, 600));
+    bench.wish(run, RunWish::Cancel);
+    assert_eq!(bench.end_of(run).await.text(), "cancelled 0:9");
 }
 
 #[tokio::test]

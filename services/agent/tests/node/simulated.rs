@@ -53,6 +53,18 @@ async fn it_survives_a_restart_and_can_be_ended() {
 }
 
 #[tokio::test]
+async fn one_that_gives_way_goes_on_until_its_grace_is_over() {
+    let mut bench = Bench::unstarted(true).started().await;
+    let order = bench.order("#!/bin/sh\n", "").await;
+    let run = bench.give(order);
+    bench.start_of(run).await;
+    let since = std::time::Instant::now();
+    bench.change(run, |order| (order.wish, order.grace) = (RunWish::GiveWay, daybook_schemas::Seconds(1)));
+    assert_eq!(bench.end_of(run).await.text(), "preempted 0:0");
+    assert!(since.elapsed().as_millis() >= 1000, "the grace is kept");
+}
+
+#[tokio::test]
 async fn thousands_of_simulated_runs_end_at_their_times() {
     let mut bench = Bench::unstarted(true).started().await;
     let mut runs = Vec::new();

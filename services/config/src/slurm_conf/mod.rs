@@ -10,6 +10,7 @@ pub(crate) mod parameter_keys;
 pub(crate) mod parameters;
 pub(crate) mod partition;
 pub(crate) mod partitions;
+pub(crate) mod preemption;
 mod priority;
 pub(crate) mod topology;
 

@@ -154,10 +154,16 @@ pub(crate) const PARAMETERS: &[Key] = &[
     no_effect("PlugStackConfig", "SPANK plugins"),
     no_effect("PowerParameters", "power capping"),
     no_effect_unless("PowerPlugin", &["none"], "power capping"),
-    no_effect("PreemptExemptTime", "preemption"),
-    no_effect_unless("PreemptMode", &["off"], "preemption"),
-    no_effect("PreemptParameters", "preemption"),
-    no_effect_unless("PreemptType", &["preempt/none"], "preemption"),
+    supported("PreemptExemptTime", "for how long runs do not give way after their start; -1: for no time"),
+    supported("PreemptMode", "how runs give way: OFF, CANCEL or REQUEUE; SUSPEND and GANG are refused"),
+    supported(
+        "PreemptParameters",
+        "youngest_first, min_exempt_priority=N; reorder_count and strict_order are not needed, others have no effect",
+    ),
+    supported(
+        "PreemptType",
+        "whose runs give way to whom: preempt/none, preempt/qos or preempt/partition_prio",
+    ),
     no_effect("PrEpParameters", "programs that run before and after a job"),
     no_effect_unless("PrEpPlugins", &["prep/script"], "programs that run before and after a job"),
     supported("PriorityCalcPeriod", "how often usage and priorities are calculated anew; 5 minutes"),
@@ -355,10 +361,10 @@ pub(crate) const SCHEDULER_OPTIONS: &[Key] = &[
     no_effect("nohold_on_prolog_fail", "programs that run before a job"),
     no_effect("pack_serial_at_end", "small jobs at the end of the node list"),
     not_needed("partition_job_depth", "pacing of Slurm's controller"),
-    no_effect("preempt_reorder_count", "preemption"),
-    no_effect("preempt_send_user_signal", "preemption"),
-    no_effect("preempt_strict_order", "preemption"),
-    no_effect("preempt_youngest_first", "preemption"),
+    not_needed("preempt_reorder_count", "nobody gives way who does not help"),
+    no_effect("preempt_send_user_signal", "a user's own signal before the warning"),
+    not_needed("preempt_strict_order", "the cheapest always give way"),
+    supported("preempt_youngest_first", "the same as youngest_first in PreemptParameters"),
     no_effect("reduce_completing_frag", "waiting for completing jobs before others start"),
     no_effect("requeue_delay", "another delay before a requeued job starts"),
     no_effect("requeue_setup_env_fail", "requeueing when an environment cannot be read"),
@@ -381,9 +387,13 @@ mod tests {
 
     #[test]
     fn tables_are_sorted_and_name_every_key_once() {
-        for table in
-            [PARAMETERS, SCHEDULER_OPTIONS, super::super::nodes::KEYS, super::super::partitions::KEYS]
-        {
+        for table in [
+            PARAMETERS,
+            SCHEDULER_OPTIONS,
+            super::super::preemption::OPTIONS,
+            super::super::nodes::KEYS,
+            super::super::partitions::KEYS,
+        ] {
             let names: Vec<String> = table.iter().map(|key| key.name.to_ascii_lowercase()).collect();
             for pair in names.windows(2) {
                 assert!(pair[0] < pair[1], "{} stands before {}", pair[0], pair[1]);

@@ -9,6 +9,7 @@ use daybook_schemas::node::{ClusterParameters, ReturnToService};
 use super::enforcement::enforced;
 use super::parameter_keys::SCHEDULER_OPTIONS;
 use super::partition::max_memory;
+use super::preemption::preemption;
 use super::priority::priority;
 use super::{SLURM_CONF, SlurmConf};
 use crate::daybook_toml::BACKFILL_RESERVATIONS_MAX;
@@ -91,6 +92,7 @@ pub(crate) fn parameters(conf: &SlurmConf, machine: &dyn Machine, findings: &mut
     scheduler_type(conf, &mut cluster, findings);
     scheduler_parameters(conf, &mut cluster, findings);
     cluster.priority = priority(conf, findings);
+    cluster.preemption = preemption(conf, findings);
     Parameters {
         cluster_name: cluster_name(conf, findings),
         cluster,
@@ -289,7 +291,9 @@ fn scheduler_parameters(conf: &SlurmConf, cluster: &mut ClusterParameters, findi
         if !supported {
             continue;
         }
-        if name.eq_ignore_ascii_case("kill_invalid_depend") {
+        if name.eq_ignore_ascii_case("preempt_youngest_first") {
+            // It is a word of PreemptParameters today.
+        } else if name.eq_ignore_ascii_case("kill_invalid_depend") {
             cluster.kill_invalid_dependency = true;
         } else if name.eq_ignore_ascii_case("enable_user_top") {
             cluster.enable_user_top = true;

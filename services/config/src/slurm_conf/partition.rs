@@ -2,11 +2,12 @@
 
 use daybook_schemas::job::{MemoryRequest, TimeLimit};
 use daybook_schemas::node::{PartitionDefinition, PartitionState};
-use daybook_schemas::{Mebibytes, NodeName};
+use daybook_schemas::{Mebibytes, NodeName, Seconds};
 
 use super::Fields;
 use super::parameters::default_memory;
 use super::partitions::Named;
+use super::preemption::preempt_mode;
 use crate::diagnostic::Findings;
 use crate::lines::Pair;
 use crate::values;
@@ -62,6 +63,14 @@ pub(crate) fn overlay(
     defaults(&mut partition, fields, findings);
     if let Some(pair) = fields.get("MaxMemPerNode") {
         partition.max_memory_per_node = max_memory(pair, findings);
+    }
+    if let Some(pair) = fields.get("PreemptMode") {
+        partition.preempt_mode = preempt_mode(pair, findings).or(partition.preempt_mode);
+    }
+    if let Some(seconds) =
+        fields.get("GraceTime").and_then(|pair| values::number32(pair, 0, u32::MAX - 1, findings))
+    {
+        partition.grace_time = Seconds(seconds.into());
     }
     if let Some(pair) = fields.get("QOS") {
         let none = pair.value.is_empty() || pair.value.eq_ignore_ascii_case("N/A");

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use daybook_config::{DaemonSettings, LogBackend, config_hash};
 use daybook_schemas::Seconds;
+use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::grammar::license;
 use daybook_schemas::job::{MemoryRequest, TimeLimit};
 use daybook_schemas::node::{NodeDefinition, NodeUpdateState, PartitionDefinition, PartitionState};
+use daybook_schemas::preemption::{PreemptType, PreemptionParameters};
 use daybook_schemas::priority::{PriorityFlag, PriorityParameters, UsageResetPeriod};
 use daybook_schemas::{Mebibytes, NodeName};
 use expect_test::expect;
@@ -122,6 +124,10 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
                 default_cpus_per_gpu: None,
                 max_memory_per_node: None,
                 qos: None,
+                preempt_mode: None,
+                grace_time: Seconds(
+                    0,
+                ),
             },
         ]
         ClusterParameters {
@@ -155,6 +161,7 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
             enable_user_top: false,
             backfill_by_expected_time: false,
             priority: None,
+            preemption: None,
             accounting_enforced: [],
         }"#]]
     .assert_eq(&format!("{:#?}\n{:#?}\n{:#?}", cluster.nodes, cluster.partitions, cluster.parameters));
@@ -389,6 +396,10 @@ fn keys_of_partitions_have_their_meaning() {
             default_cpus_per_gpu: None,
             max_memory_per_node: None,
             qos: None,
+            preempt_mode: None,
+            grace_time: Seconds(
+                0,
+            ),
         }
     "#]]
     .assert_debug_eq(&partition);
@@ -510,4 +521,28 @@ fn multifactor_priority_has_slurms_defaults_and_the_weights_that_are_written() {
     // Usage that never fades.
     let never = with("PriorityType=priority/multifactor\nPriorityDecayHalfLife=0\n").unwrap();
     assert_eq!(never.decay_half_life, Seconds(0));
+}
+
+#[test]
+fn preemption_has_a_type_a_mode_and_what_is_written_beside_them() {
+    let with = |lines: &str| faultless(&format!("{SMALL}{lines}")).cluster;
+    assert_eq!(with("PreemptType=preempt/none\nPreemptMode=OFF\n").parameters.preemption, None);
+    let by_tier = with("PreemptType=preempt/partition_prio\nPreemptMode=cancel\nPreemptExemptTime=-1\n");
+    let expected = PreemptionParameters::new(PreemptType::PartitionPrio, PreemptMode::Cancel);
+    assert_eq!(by_tier.parameters.preemption, Some(expected));
+    let written = with(
+        "PreemptType=preempt/qos\nPreemptMode=REQUEUE\nPreemptExemptTime=00:05:00\n\
+         PreemptParameters=youngest_first,min_exempt_priority=5000\n\
+         PartitionName=idle Nodes=ALL PreemptMode=OFF GraceTime=60\n",
+    );
+    let expected = PreemptionParameters {
+        exempt_time: Seconds(300),
+        youngest_first: true,
+        exempt_above: Some(5_000),
+        ..PreemptionParameters::new(PreemptType::Qos, PreemptMode::Requeue)
+    };
+    assert_eq!(written.parameters.preemption, Some(expected));
+    let of = |partition: &PartitionDefinition| (partition.preempt_mode, partition.grace_time);
+    let partitions: Vec<_> = written.partitions.iter().map(of).collect();
+    assert_eq!(partitions, [(None, Seconds(0)), (Some(PreemptMode::Off), Seconds(60))]);
 }

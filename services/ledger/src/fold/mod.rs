@@ -80,6 +80,7 @@ fn post_event(posting: &mut Posting<'_>, place: Place<'_>) -> Result<(), LedgerE
         Body::RunAllocated(data) => run::allocated(posting, place, data),
         Body::RunStarted(data) => run::started(posting, place, data),
         Body::RunEnded(data) => run::ended(posting, place, data),
+        Body::RunPreempted(data) => run::preempted(posting, data),
         Body::RunLost(data) => run::lost(posting, place, data),
         Body::RunNodeReleased(data) => run::node_released(posting, place, data),
         Body::PlannerCycle(data) => planner_cycle(posting, place, data),

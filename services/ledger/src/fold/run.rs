@@ -1,4 +1,7 @@
-use daybook_schemas::events::{NodeTimedOut, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunStarted};
+use daybook_schemas::accounts::PreemptMode;
+use daybook_schemas::events::{
+    NodeTimedOut, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted, RunStarted,
+};
 use daybook_schemas::job::JobState;
 use daybook_schemas::run::{EndCause, ExitStatus, ProcessUsage};
 use daybook_schemas::{NodeName, RunId, UtcMicros};
@@ -71,6 +74,7 @@ pub(super) fn allocated(
         ended: None,
         held_on: data.nodes.iter().map(|share| share.node.clone()).collect(),
         given_up_on: Default::default(),
+        gives_way_for_now: false,
     };
     posting.put(&data.run, run)
 }
@@ -112,6 +116,14 @@ pub(super) fn ended(posting: &mut Posting<'_>, place: Place<'_>, data: &RunEnded
     let end =
         End { at: place.event.time, cause: data.cause, exit: data.exit, usage: data.usage, is_bound: false };
     end_run_of(posting, place, data.run, &data.node, end)
+}
+
+/// What becomes of its job when it has given way; what is told to a run that has ended says nothing.
+pub(super) fn preempted(posting: &mut Posting<'_>, data: &RunPreempted) -> Result<(), LedgerError> {
+    posting.edit(&data.run, |run: &mut RunRow| {
+        run.gives_way_for_now = data.mode == PreemptMode::Requeue;
+    })?;
+    Ok(())
 }
 
 pub(super) fn lost(posting: &mut Posting<'_>, place: Place<'_>, data: &RunLost) -> Result<(), LedgerError> {
@@ -250,7 +262,9 @@ fn end_run(posting: &mut Posting<'_>, place: Place<'_>, id: RunId, end: End) -> 
     posting.edit(&id, |run: &mut RunRow| run.ended = Some(at))?;
     let Some(job) = posting.get::<JobRow>(&id.job)?.cloned() else { return Ok(()) };
     let back = job.cancelled_by.is_none()
-        && (job.requeue_when_ended.is_some() || end.cause == EndCause::NodeFailed && job.requeue);
+        && (job.requeue_when_ended.is_some()
+            || end.cause == EndCause::NodeFailed && job.requeue
+            || end.cause == EndCause::Preempted && run.gives_way_for_now);
     let (state, exit) = final_state(&end, back);
     posting.edit(&RecordKey { job: id.job, attempt: run.attempt }, |record: &mut RecordRow| {
         record.state = state;
@@ -278,6 +292,7 @@ fn final_state(end: &End, back: bool) -> (JobState, ExitStatus) {
     let clean = ExitStatus::default();
     match end.cause {
         EndCause::NodeFailed | EndCause::Lost => (JobState::NodeFail, clean),
+        EndCause::Preempted => (JobState::Preempted, clean),
         _ if back => (JobState::Requeued, clean),
         EndCause::Exited if end.exit.is_success() => (JobState::Completed, clean),
         EndCause::Exited => (JobState::Failed, end.exit),
@@ -304,7 +319,7 @@ fn batch_end(end: &End, started: UtcMicros, is_known: bool) -> Option<BatchStep>
         EndCause::NodeFailed | EndCause::Lost => (JobState::Cancelled, ExitStatus::default()),
         EndCause::OutOfMemory => (JobState::OutOfMemory, ExitStatus { code: 0, signal: 125 }),
         // Where there was no process there is no status: the TERM that it would have got stands for it.
-        EndCause::TimeLimit | EndCause::Cancelled | EndCause::Requeued
+        EndCause::TimeLimit | EndCause::Cancelled | EndCause::Requeued | EndCause::Preempted
             if end.exit.is_success() && end.usage.is_none() =>
         {
             if !is_known {

@@ -21,6 +21,9 @@ pub(crate) struct RunRow {
     /// Of those, nodes that have been silent for too long.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) given_up_on: BTreeSet<NodeName>,
+    /// Whether its job waits again if it gives way, as it was told last.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) gives_way_for_now: bool,
 }
 
 impl RunRow {

@@ -54,6 +54,15 @@ impl Amounts {
         }
     }
 
+    /// These and others.
+    pub fn give(&mut self, others: &Amounts) {
+        self.cpus = self.cpus.saturating_add(others.cpus);
+        self.memory = self.memory.saturating_add(others.memory);
+        for (count, other) in self.gpus.iter_mut().zip(&others.gpus) {
+            *count = count.saturating_add(*other);
+        }
+    }
+
     /// The smaller of each.
     pub fn at_most(&mut self, others: &Amounts) {
         self.cpus = self.cpus.min(others.cpus);

@@ -6,13 +6,15 @@ mod cluster;
 mod job;
 mod node;
 mod partition;
+mod preemption;
 mod reservation;
 mod run;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use daybook_schemas::events::{Body, FORMAT_VERSION, LogDurabilityDeclared, PlannerCycle};
-use daybook_schemas::{Commit, Event, JobId, Subject};
+use daybook_schemas::{Commit, Event, JobId, NodeName, Subject};
 use imbl::OrdMap;
 
 use crate::cluster::Cluster;
@@ -73,6 +75,7 @@ fn apply_event(cluster: &mut Cluster, event: &Event) -> Result<(), String> {
         Body::RunEnded(data) => run::ended(cluster, event, data),
         Body::RunLost(data) => run::lost(cluster, data),
         Body::RunNodeReleased(data) => run::node_released(cluster, data),
+        Body::RunPreempted(data) => preemption::preempted(cluster, data),
         Body::PlannerCycle(data) => planner_cycle(cluster, data),
         Body::PrioritiesCalculated(data) => crate::priority::calculated(cluster, data),
         body @ (Body::AccountDefined(_)
@@ -101,11 +104,18 @@ fn apply_event(cluster: &mut Cluster, event: &Event) -> Result<(), String> {
 
 fn planner_cycle(cluster: &mut Cluster, data: &PlannerCycle) {
     cluster.last_cycle = Some(data.now);
+    cluster.close_rooms(data.input);
     cluster.totals.note_cycle(cluster.position, data);
-    cluster.expected_starts =
-        data.reservations.iter().map(|planned| (planned.job, planned.start)).collect::<OrdMap<_, _>>();
-    cluster.planned_nodes =
-        data.reservations.iter().map(|planned| (planned.job, Arc::from(planned.nodes.as_slice()))).collect();
+    let (mut starts, mut nodes) = (OrdMap::new(), BTreeMap::new());
+    for planned in &data.reservations {
+        let start = starts.entry(planned.job).or_insert(planned.start);
+        *start = (*start).min(planned.start);
+        // Of an array several tasks may be planned.
+        let known: &mut Vec<Arc<[NodeName]>> = nodes.entry(planned.job).or_default();
+        known.push(Arc::from(planned.nodes.as_slice()));
+    }
+    cluster.expected_starts = starts;
+    cluster.planned_nodes = nodes.into_iter().map(|(job, nodes)| (job, Arc::from(nodes))).collect();
     for change in &data.reasons {
         cluster.change_job(change.job, |job| {
             job.reason = change.reason;

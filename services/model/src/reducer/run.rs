@@ -48,6 +48,7 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
         started: None,
         end: None,
         wish: RunWish::Run,
+        giving_way: None,
         signals: Vec::new(),
     };
     cluster.runs.insert(data.run, Arc::new(run));
@@ -68,9 +69,11 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
         job.ended = None;
         job.exit = ExitStatus::default();
         job.last_nodes = None;
+        job.gave_way = None;
     });
     cluster.hold_licenses(data.run);
     cluster.charge_holding(data.run);
+    cluster.take_room(data.array.map_or(data.run.job, |task| task.array_job), data.run.job);
     cluster.expected_starts.remove(&data.run.job);
     cluster.planned_nodes.remove(&data.run.job);
     if let Some((array, task)) = array_task(cluster, data.run.job) {
@@ -226,8 +229,9 @@ pub(super) fn end_run(cluster: &mut Cluster, id: RunId, at: UtcMicros, cause: En
         cluster.note_run_time(&job, seconds);
     }
     let back_hold = job.requeue_when_ended;
-    let back =
-        job.cancelled_by.is_none() && (back_hold.is_some() || cause == EndCause::NodeFailed && job.requeue);
+    let gave_way_for_now = cause == EndCause::Preempted && super::preemption::waits_again(cluster, id);
+    let back = job.cancelled_by.is_none()
+        && (back_hold.is_some() || cause == EndCause::NodeFailed && job.requeue || gave_way_for_now);
     if back {
         put_back(cluster, id.job, at, back_hold == Some(true));
     } else {
@@ -282,6 +286,7 @@ fn final_state(cause: EndCause, exit: ExitStatus) -> Ending {
         EndCause::Exited => (JobState::Failed, Reason::NonZeroExitCode, exit),
         EndCause::TimeLimit => (JobState::Timeout, Reason::TimeLimit, clean),
         EndCause::Cancelled | EndCause::Requeued => (JobState::Cancelled, Reason::None, clean),
+        EndCause::Preempted => (JobState::Preempted, Reason::None, exit),
         EndCause::LaunchFailed => (JobState::Failed, Reason::JobLaunchFailure, exit),
         EndCause::NodeFailed | EndCause::Lost => (JobState::NodeFail, Reason::NodeDown, clean),
         EndCause::OutOfMemory => {
@@ -321,6 +326,7 @@ pub(super) fn end_record(cluster: &mut Cluster, id: JobId, at: UtcMicros, ending
     });
     cluster.expected_starts.remove(&id);
     cluster.planned_nodes.remove(&id);
+    cluster.give_room_up(id);
     if let Some((array, task)) = array_task(cluster, id) {
         cluster.change_array(array, |array| {
             array.running.remove(task);
@@ -350,6 +356,7 @@ pub(super) fn node_released(cluster: &mut Cluster, data: &RunNodeReleased) {
 /// Where only nodes that have been given up hold a run, its job goes on without it.
 pub(super) fn part_if_given_up(cluster: &mut Cluster, id: RunId) {
     let Some(run) = cluster.runs.get(&id).filter(|run| run.is_given_up()).cloned() else { return };
+    cluster.note_way_given(id);
     if let Some(job) = cluster.jobs.get(&id.job).filter(|job| job.run == Some(id)).cloned() {
         cluster.change_run(id, |run| run.parted_from = Some(job));
         cluster.change_job(id.job, |job| {
@@ -375,6 +382,7 @@ pub(super) fn free_node(cluster: &mut Cluster, id: RunId, name: &NodeName) {
         part_if_given_up(cluster, id);
         return;
     }
+    cluster.note_way_given(id);
     // The record's place in the indexes depends on whether its run still holds something: out before, in after.
     match cluster.jobs.get(&id.job).cloned() {
         Some(job) if job.run == Some(id) => {

@@ -2,7 +2,7 @@
 #![allow(dead_code)] // each test binary uses its own part
 
 use daybook_model::Cluster;
-use daybook_schemas::accounts::{AccountUser, Association, Shares};
+use daybook_schemas::accounts::{AccountUser, Association, PreemptMode, Shares};
 use daybook_schemas::events::*;
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::*;
@@ -139,7 +139,8 @@ impl History {
                 let input = self.cluster.position();
                 self.say(Subject::Plan, PrioritiesCalculated { input, at });
             }
-            _ => self.account(a, b),
+            23 => self.account(a, b),
+            _ => self.preempt(a, b),
         }
     }
 
@@ -316,6 +317,35 @@ impl History {
         self.commit(Subject::Node(node.clone()), vec![body(run, node)]);
     }
 
+    /// A run is told to give way to some job, of an array to the lowest waiting task; and a cycle that may see it gone.
+    fn preempt(&mut self, a: u16, b: u16) {
+        let (Some(run), record) = (self.some_run(a), self.some_job(b)) else { return };
+        let waiting = self.cluster.jobs().get(&record).and_then(|job| job.tasks_waiting.clone());
+        let task = waiting.and_then(|tasks| tasks.first());
+        let array = task.map(|task| ArrayTaskId { array_job: record, task });
+        let own = task.and_then(|task| self.cluster.arrays().get(&record)?.task_job_id(task));
+        let mode = if b.is_multiple_of(2) { PreemptMode::Requeue } else { PreemptMode::Cancel };
+        let grace_end = UtcMicros((self.now + i64::from(a % 30)) * 1_000_000);
+        let preempted = RunPreempted { run, by: own.unwrap_or(record), array, mode, grace_end };
+        let cycle = PlannerCycle {
+            input: self.cluster.position(),
+            now: UtcMicros(self.now * 1_000_000),
+            policy_hash: String::new(),
+            starts: Vec::new(),
+            reasons: Vec::new(),
+            reservations: Vec::new(),
+            preemptions: vec![run],
+            jobs_considered: 0,
+            bounded: false,
+            bound: None,
+            steps: 0,
+            gpus_free: None,
+            gpus_unusable: None,
+            decision_hash: String::new(),
+        };
+        self.commit(Subject::Plan, vec![cycle.into(), preempted.into()]);
+    }
+
     fn end(&mut self, a: u16, b: u16) {
         let causes = [
             EndCause::Exited,
@@ -326,6 +356,7 @@ impl History {
             EndCause::LaunchFailed,
             EndCause::NodeFailed,
             EndCause::OutOfMemory,
+            EndCause::Preempted,
         ];
         let cause = causes[usize::from(b) % causes.len()];
         let exit = ExitStatus { code: u32::from(b % 3), signal: 0 };

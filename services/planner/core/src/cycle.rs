@@ -1,8 +1,10 @@
 use std::collections::BTreeMap;
 
 use daybook_model::Cluster;
+use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::events::{
     ArrayTaskId, Body, CycleBound, JobFinished, PlannedStart, PlannerCycle, ReasonChange, RunAllocated,
+    RunPreempted,
 };
 use daybook_schemas::job::TimeLimit;
 use daybook_schemas::run::RunNode;
@@ -29,6 +31,22 @@ pub struct Start {
     pub reservation: Option<String>,
 }
 
+/// A run that a cycle tells to give way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Preemption {
+    /// The run.
+    pub run: RunId,
+    /// The job that takes its place; of an array's task its own job id.
+    pub by: JobId,
+    /// Where that is a waiting task of an array: which.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub array: Option<ArrayTaskId>,
+    /// What becomes of the run's job.
+    pub mode: PreemptMode,
+    /// Until when it may run on.
+    pub grace_end: UtcMicros,
+}
+
 /// What one cycle decided. The same cluster, instant and policy give the same bytes on every machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cycle {
@@ -44,6 +62,8 @@ pub struct Cycle {
     pub reasons: Vec<ReasonChange>,
     /// Protected starts, in the order of the queue.
     pub reservations: Vec<PlannedStart>,
+    /// Runs that give way, in the order decided.
+    pub preemptions: Vec<Preemption>,
     /// Jobs that end because their dependencies can never hold.
     pub finished: Vec<JobFinished>,
     /// Jobs looked at.
@@ -58,7 +78,7 @@ pub struct Cycle {
     /// What is free on GPUs after its starts, and what of it those who usually come could not use; `None` where no
     /// node has GPUs.
     pub fragmentation: Option<Figure>,
-    /// Hash of the canonical bytes of starts, reasons, reservations and finished jobs.
+    /// Hash of the canonical bytes of starts, reasons, reservations, finished jobs and preemptions.
     pub decision_hash: String,
 }
 
@@ -72,6 +92,8 @@ struct Decision<'a> {
     reasons: &'a [ReasonChange],
     reservations: &'a [PlannedStart],
     finished: &'a [JobFinished],
+    #[serde(skip_serializing_if = "<[Preemption]>::is_empty")]
+    preemptions: &'a [Preemption],
 }
 
 /// Canonical hash of a value made of maps with text keys, text and integers only.
@@ -88,13 +110,17 @@ impl Cycle {
             reasons: &self.reasons,
             reservations: &self.reservations,
             finished: &self.finished,
+            preemptions: &self.preemptions,
         });
         self
     }
 
     /// Whether it starts or ends something, or changes a reason.
     pub fn decides(&self) -> bool {
-        !(self.starts.is_empty() && self.reasons.is_empty() && self.finished.is_empty())
+        !(self.starts.is_empty()
+            && self.reasons.is_empty()
+            && self.finished.is_empty()
+            && self.preemptions.is_empty())
     }
 
     /// Whether it expects other jobs to be next, or clearly other starts, than the last recorded cycle.
@@ -102,8 +128,11 @@ impl Cycle {
     /// A minute more or less makes no difference, nor do starts within the next minute (or overdue ones): where a run
     /// is late, the start of the job behind it moves with the clock, and each move is no news.
     pub fn expects_otherwise(&self, cluster: &Cluster) -> bool {
-        let expected: BTreeMap<JobId, UtcMicros> =
-            self.reservations.iter().map(|planned| (planned.job, planned.start)).collect();
+        let mut expected: BTreeMap<JobId, UtcMicros> = BTreeMap::new();
+        for planned in &self.reservations {
+            let start = expected.entry(planned.job).or_insert(planned.start);
+            *start = (*start).min(planned.start);
+        }
         let soon = self.now.plus_seconds(SAME_START_SECONDS);
         let is_same = |(job, start): (&JobId, &UtcMicros)| {
             expected.get(job).is_some_and(|now_expected| {
@@ -120,7 +149,7 @@ impl Cycle {
     }
 
     /// The events of the commit that records it: `planner.cycle`, one `run.allocated` for each start in the same
-    /// order, one `job.finished` for each job that ends.
+    /// order, one `job.finished` for each job that ends, one `run.preempted` for each run that gives way.
     pub fn to_events(&self) -> Vec<Event> {
         let cycle = PlannerCycle {
             input: self.input,
@@ -129,6 +158,7 @@ impl Cycle {
             starts: self.starts.iter().map(|start| start.run).collect(),
             reasons: self.reasons.clone(),
             reservations: self.reservations.clone(),
+            preemptions: self.preemptions.iter().map(|preemption| preemption.run).collect(),
             jobs_considered: self.jobs_considered,
             bounded: self.bound.is_some(),
             bound: self.bound,
@@ -149,7 +179,16 @@ impl Cycle {
             })
         });
         let finished = self.finished.iter().cloned().map(Body::from);
-        let bodies = std::iter::once(Body::from(cycle)).chain(starts).chain(finished);
+        let preempted = self.preemptions.iter().map(|preemption| {
+            Body::from(RunPreempted {
+                run: preemption.run,
+                by: preemption.by,
+                array: preemption.array,
+                mode: preemption.mode,
+                grace_end: preemption.grace_end,
+            })
+        });
+        let bodies = std::iter::once(Body::from(cycle)).chain(starts).chain(finished).chain(preempted);
         let event = |(number, body)| Event {
             id: Cycle::event_id(self.input, number),
             source: "planner".to_string(),

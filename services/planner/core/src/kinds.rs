@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use daybook_model::Lifted;
 use daybook_model::fit::Demand;
-use daybook_schemas::UtcMicros;
 use daybook_schemas::job::{Reason, ResourceRequest, TimeLimit};
+use daybook_schemas::{JobId, UtcMicros};
 
 use crate::licenses::Need;
 use crate::queue::Turn;
@@ -86,6 +86,8 @@ pub(crate) struct Variant {
     pub(crate) access: Access,
     /// What their QOS lifts of the partition's limits.
     pub(crate) lifted: Lifted,
+    /// The record and the place of its planned start, where it is tried in the room that was made for it.
+    pub(crate) room: Option<(JobId, usize)>,
 }
 
 /// The kinds met in this cycle.

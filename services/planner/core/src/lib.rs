@@ -13,6 +13,8 @@
 //! - **Licences** are taken and promised like what is on nodes, by count and over time.
 //! - **Reservations** keep whole nodes: what does not use one starts there only if it ends before, and what uses one starts
 //!   within it.
+//! - **Preemption**: where runs that may be preempted are all that keeps a job from starting, the cheapest of them that are
+//!   enough are told to give way, and what they hold is kept for it.
 //! - **Bounds** are counts ([`Policy`]); the first that was met is in the record.
 //!
 //! [`explain`]`(&cluster, now, &policy, job)` says why one job waits, with figures; it walks the queue as [`plan`] does.
@@ -34,6 +36,7 @@ mod licenses;
 mod limits;
 mod plan;
 mod policy;
+mod preemption;
 mod promises;
 mod queue;
 mod releases;
@@ -44,7 +47,7 @@ mod waiting;
 mod windows;
 
 pub use calculation::calculation;
-pub use cycle::{Cycle, Start};
+pub use cycle::{Cycle, Preemption, Start};
 pub use explain::{NAMED_MAX, explain};
 pub use plan::plan;
 pub use policy::{Order, Policy};

@@ -21,6 +21,7 @@ use crate::ground::Ground;
 use crate::kinds::{FOR_EVER, Kind, Kinds, Variant};
 use crate::licenses::Licenses;
 use crate::policy::{Order, Policy};
+use crate::preemption::{Preempting, room_order};
 use crate::promises::Promises;
 use crate::queue::{Heads, Turn, candidates, weighted};
 use crate::releases::Releases;
@@ -48,6 +49,7 @@ pub(crate) fn decide(cluster: &Cluster, now: UtcMicros, policy: &Policy, watch: 
         starts: Vec::new(),
         reasons: Vec::new(),
         reservations: Vec::new(),
+        preemptions: Vec::new(),
         finished: ended_unstarted(cluster, now, policy),
         jobs_considered: 0,
         bound: has_more_to_finish.then_some(CycleBound::Finished),
@@ -78,9 +80,11 @@ pub(crate) fn decide(cluster: &Cluster, now: UtcMicros, policy: &Policy, watch: 
             limit_met: None,
             later: Vec::new(),
             several: Several::default(),
+            preempting: Preempting::default(),
             cycle: &mut cycle,
             watch,
         };
+        planning.fill_rooms();
         planning.walk_the_queue();
         planning.settle_several();
         planning.cycle.wake = planning.cycle.wake.into_iter().chain(planning.reservations.wake()).min();
@@ -116,6 +120,8 @@ pub(crate) struct Planning<'a, 'c> {
     later: Vec<(Reverse<u32>, u64, PendingKey)>,
     /// Jobs that may start in several partitions.
     pub(crate) several: Several<'a>,
+    /// Runs that give way, and jobs for which they do.
+    pub(crate) preempting: Preempting<'a>,
     pub(crate) cycle: &'c mut Cycle,
     /// The one job that the cycle is for, where it only explains.
     pub(crate) watch: Option<&'c mut Watch>,
@@ -230,7 +236,7 @@ impl<'a> Planning<'a, '_> {
     }
 
     /// Whether a bound is reached, or nothing is left that any job could use and enough jobs have been looked at.
-    fn must_stop(&mut self) -> bool {
+    pub(crate) fn must_stop(&mut self) -> bool {
         if self.has_seen_enough() {
             return true;
         }
@@ -272,13 +278,16 @@ impl<'a> Planning<'a, '_> {
         !self.policy.backfill && line.is_some_and(|line| self.blocked.contains_key(&line))
     }
 
-    fn consider(&mut self, turn: Turn<'a>) {
+    pub(crate) fn consider(&mut self, turn: Turn<'a>) {
         if self.is_watched(turn.job) { self.consider_watched(turn) } else { self.decide_on(turn) }
     }
 
     pub(crate) fn decide_on(&mut self, turn: Turn<'a>) {
         let job = turn.job;
-        if self.several.is_over(job) || is_overdue(self.cluster, job, self.now) {
+        if self.several.is_over(job)
+            || self.preempting.is_served(job)
+            || is_overdue(self.cluster, job, self.now)
+        {
             return;
         }
         if is_too_late_in(self.cluster, turn, self.now) {
@@ -312,10 +321,11 @@ impl<'a> Planning<'a, '_> {
         let is_closed = self.is_closed(self.kinds.get(number).line());
         let earlier: Vec<usize> = earlier.into_iter().map(|access| self.kind_of(turn, access)).collect();
         let startable = job.tasks_startable();
-        let last_started = self.several.last_task(job);
+        let last_started = self.several.last_task(job).max(self.preempting.last_task(job));
         let mut tasks = startable.iter().flat_map(|tasks| tasks.iter());
         let mut tasks = tasks.by_ref().filter(|task| last_started.is_none_or(|last| *task > last));
         while !is_closed
+            && self.preempting.wants_more()
             && self.kinds.get(number).refused.is_none()
             && (!self.kinds.get(number).is_blocked(windows.shortest)
                 || self.is_any_open(&earlier, windows.shortest))
@@ -366,7 +376,8 @@ impl<'a> Planning<'a, '_> {
         let (cluster, parameters, ground) = (self.cluster, self.parameters, &mut self.ground);
         let (licenses, reservations) = (&mut self.licenses, &self.reservations);
         let lifted = if self.enforces_limits { cluster.lifted(&job.qos) } else { Lifted::default() };
-        self.kinds.number(turn, Variant { is_choosy, access, lifted }, || {
+        let room = self.preempting.serving();
+        self.kinds.number(turn, Variant { is_choosy, access, lifted, room }, || {
             let field = ground.field_number(cluster, turn.partition);
             let Some(number) = field else {
                 return Kind {
@@ -396,26 +407,28 @@ impl<'a> Planning<'a, '_> {
                     partition_size_limit(cluster, &partition, &job.request).or(missing)
                 }
             };
+            let order = ground.order(number, &demand);
             Kind {
                 field,
                 access,
                 lifted,
                 keeper: None,
-                order: reservations.restrict(access, ground.order(number, &demand)),
+                order: room_order(cluster, ground, room, reservations.restrict(access, order)),
                 demand: Some(demand),
                 open: None,
                 time_max: partition.max_time,
                 licenses: licenses.needs(cluster, &job.request),
                 refused: refused.map(|reason| (reason, Arc::from(""))),
                 blocked_from: None,
-                fits_when_empty: None,
+                // Of its own room nothing is to be learnt of the request.
+                fits_when_empty: room.map(|_| true),
                 promised: None,
             }
         })
     }
 
     /// How many tasks of an array may start; of a plain job, or a task that starts again: without bound.
-    fn array_room(&self, job: &Job) -> u64 {
+    pub(crate) fn array_room(&self, job: &Job) -> u64 {
         let array = match (&job.tasks_waiting, job.task) {
             (Some(_), _) => job.id,
             // A task that left its array's record counts as those in it.
@@ -435,7 +448,8 @@ impl<'a> Planning<'a, '_> {
         if job.tasks_waiting.is_none() {
             let run = RunId::new(job.id, job.starts);
             let is_started = self.cycle.starts.last().is_some_and(|start| start.run == run)
-                || self.several.has_started(job);
+                || self.several.has_started(job)
+                || self.preempting.has_started(job);
             return (!is_started).then_some((run, job.task.filter(|_| job.starts == 0)));
         }
         let task = tasks.next()?;
@@ -504,6 +518,7 @@ impl<'a> Planning<'a, '_> {
             partition: turn.partition.to_string(),
             reservation: access.number().map(|number| self.reservations.name(number).to_string()),
         });
+        self.preempting.note_start(turn.job, run.1.map(|task| task.task));
         if turn.has_others() {
             self.several.note_start(turn.job, run.1.map(|task| task.task));
         }

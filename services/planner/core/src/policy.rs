@@ -16,6 +16,11 @@ pub const CONSIDERED_MIN: u32 = 1_000;
 /// Steps after which a cycle looks at no further job and protects no further start.
 pub const STEPS_MAX: u64 = 200_000_000;
 
+/// The most runs that one cycle tells to give way.
+pub const PREEMPTIONS_MAX: usize = 1_000;
+/// The most jobs for which one cycle looks for runs to give way.
+pub const PREEMPTORS_MAX: usize = 256;
+
 /// In which order jobs that are not protected are tried behind those that are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -59,6 +64,22 @@ pub struct Policy {
     pub considered_min: u32,
     /// [`STEPS_MAX`]
     pub steps_max: u64,
+    /// [`PREEMPTIONS_MAX`]
+    #[serde(skip_serializing_if = "are_usual_preemptions")]
+    pub preemptions_max: u32,
+    /// [`PREEMPTORS_MAX`]
+    #[serde(skip_serializing_if = "are_usual_preemptors")]
+    pub preemptors_max: u32,
+}
+
+/// So that policies of before there was preemption have the same hash: without it they decide the same.
+fn are_usual_preemptions(most: &u32) -> bool {
+    *most as usize == PREEMPTIONS_MAX
+}
+
+/// The same.
+fn are_usual_preemptors(most: &u32) -> bool {
+    *most as usize == PREEMPTORS_MAX
 }
 
 impl Policy {
@@ -80,6 +101,8 @@ impl Policy {
             reservations_max: RESERVATIONS_MAX as u32,
             considered_min: CONSIDERED_MIN,
             steps_max: STEPS_MAX,
+            preemptions_max: PREEMPTIONS_MAX as u32,
+            preemptors_max: PREEMPTORS_MAX as u32,
         }
     }
 

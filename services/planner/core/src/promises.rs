@@ -1,11 +1,12 @@
 //! Protected starts, and what they keep of each node.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use daybook_model::fit::{Amounts, Free, Share, Site};
 use daybook_schemas::UtcMicros;
 
+use crate::preemption::Gain;
 use crate::releases::{Found, Part};
 use crate::timeline::Timeline;
 
@@ -49,6 +50,10 @@ pub(crate) struct Promises {
     count: usize,
     /// The last start that is promised.
     last_start: Option<UtcMicros>,
+    /// Room of each node that is made for others, with when it is there at the latest: who it is for takes it as soon as it is.
+    rooms: BTreeMap<usize, Vec<(Amounts, UtcMicros)>>,
+    /// What of each node is coming free by runs that are ending.
+    ending: BTreeMap<usize, Amounts>,
     /// What each node has over time, where that is drawn; then nothing more is put into the lists.
     drawn: Option<Drawn>,
 }
@@ -69,6 +74,8 @@ impl Promises {
             ends: BTreeSet::new(),
             count: 0,
             last_start: None,
+            rooms: BTreeMap::new(),
+            ending: BTreeMap::new(),
             drawn: None,
         }
     }
@@ -128,6 +135,38 @@ impl Promises {
         }
     }
 
+    /// Notes that the parts of a start to come are room that is being made.
+    pub(crate) fn note_room(&mut self, found: &Found) {
+        for part in &found.parts {
+            self.rooms.entry(part.site).or_default().push((part.taken.clone(), found.start));
+        }
+    }
+
+    /// Notes what a run holds that is ending.
+    pub(crate) fn note_ending(&mut self, gain: &Gain) {
+        match self.ending.get_mut(&gain.share.site) {
+            Some(amounts) => amounts.give(&gain.amounts),
+            None => drop(self.ending.insert(gain.share.site, gain.amounts.clone())),
+        }
+    }
+
+    /// What may be taken now of a node's free amounts: room that is being made is not there yet, but what of it is free
+    /// already is not for others.
+    fn beside_rooms(&self, at: usize, mut free: Amounts) -> Amounts {
+        let mut held: Option<Amounts> = None;
+        for (taken, _) in self.rooms.get(&at).into_iter().flatten() {
+            match &mut held {
+                Some(held) => held.give(taken),
+                None => held = Some(taken.clone()),
+            }
+        }
+        if let Some(mut held) = held {
+            self.ending.get(&at).into_iter().for_each(|ending| held.take(ending));
+            free.take(&held);
+        }
+        free
+    }
+
     /// Keeps the parts of a start to come.
     pub(crate) fn keep(&mut self, found: Found) {
         let Found { start, end, parts } = found;
@@ -171,7 +210,10 @@ impl Promises {
         }
         if let Some(Drawn { now, timelines }) = &self.drawn {
             let Some(timeline) = &timelines[at] else { return free };
-            let there = timeline.least(from.unwrap_or(*now), until);
+            let mut there = timeline.least(from.unwrap_or(*now), until);
+            if from.is_none() {
+                there.at_most(&self.beside_rooms(at, site.amounts_free(&free)));
+            }
             let mut free = free;
             if there != site.amounts_free(&free) {
                 site.limit(free.to_mut(), &there);
@@ -187,12 +229,77 @@ impl Promises {
         for kept in overlapping.filter(|kept| kept.begins_within(from, until)) {
             there.get_or_insert_with(|| site.amounts_free(&free)).at_most(&kept.left);
         }
+        if from.is_none() && self.rooms.contains_key(&at) {
+            let beside = self.beside_rooms(at, site.amounts_free(&free));
+            there.get_or_insert_with(|| site.amounts_free(&free)).at_most(&beside);
+        }
         let Some(there) = there else { return free };
         let mut free = free;
         if there != site.amounts_free(&free) {
             site.limit(free.to_mut(), &there);
         }
         free
+    }
+
+    /// `free` of a node, from now to `until`, without what is kept there; `gains` are in `free` and come back later, if ever,
+    /// as far as was known when it was kept.
+    pub(crate) fn without_gains<'f>(
+        &self,
+        site: &Site<'_>,
+        at: usize,
+        free: Cow<'f, Free>,
+        (now, until): (UtcMicros, Option<UtcMicros>),
+        gains: &[&Gain],
+    ) -> Cow<'f, Free> {
+        if self.is_untouched(at) || gains.is_empty() && !self.rooms.contains_key(&at) {
+            return self.without(site, at, free, None, until);
+        }
+        let mut there = site.amounts_free(&free);
+        let rooms = self.rooms.get(&at).into_iter().flatten();
+        rooms.clone().for_each(|(taken, _)| there.take(taken));
+        if let Some(Drawn { timelines, .. }) = &self.drawn {
+            let Some(mut timeline) = timelines[at].clone() else { return free };
+            for gain in gains {
+                timeline.change(&gain.amounts, false, now, gain.otherwise);
+            }
+            for (taken, start) in rooms {
+                timeline.change(taken, true, now, Some(*start));
+            }
+            there = timeline.least(now, until);
+        }
+        for kept in self.by_site[at].iter().filter(|kept| self.drawn.is_none() && kept.overlaps(None, until))
+        {
+            if !kept.begins_within(None, until) {
+                there.take(&kept.taken);
+                continue;
+            }
+            let mut left = kept.left.clone();
+            let is_news = |gain: &&&Gain| gain.otherwise.is_none_or(|otherwise| otherwise > kept.start);
+            gains.iter().filter(is_news).for_each(|gain| left.give(&gain.amounts));
+            there.at_most(&left);
+        }
+        let mut free = free;
+        if there != site.amounts_free(&free) {
+            site.limit(free.to_mut(), &there);
+        }
+        free
+    }
+
+    /// What was to come back at `gain.otherwise` comes back at `at`.
+    pub(crate) fn give_way(&mut self, gain: &Gain, at: UtcMicros) {
+        let Some(Drawn { timelines, .. }) = &mut self.drawn else {
+            for kept in &mut self.by_site[gain.share.site] {
+                let is_news = gain.otherwise.is_none_or(|otherwise| otherwise > kept.start);
+                if is_news && at <= kept.start {
+                    kept.left.give(&gain.amounts);
+                }
+            }
+            return;
+        };
+        if let Some(timeline) = &mut timelines[gain.share.site] {
+            timeline.change(&gain.amounts, false, at, gain.otherwise);
+            timeline.note_return(at);
+        }
     }
 
     /// Whether nothing is kept of a node.

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use daybook_model::fit::{Amounts, Demand, Free, Share, place};
 use daybook_model::{Cluster, Run};
-use daybook_schemas::UtcMicros;
 use daybook_schemas::orders::RunWish;
+use daybook_schemas::{RunId, UtcMicros};
 
 use crate::ground::Ground;
 use crate::licenses::{Enough, Licenses, Need};
@@ -65,6 +65,8 @@ pub(crate) struct Releases<'a> {
     all: Vec<Release<'a>>,
     /// How many of the first have been looked at, at least.
     looked: Cell<usize>,
+    /// When those end that this cycle tells to give way.
+    giving_way: BTreeMap<RunId, UtcMicros>,
 }
 
 /// The question for an earliest start.
@@ -126,12 +128,34 @@ impl<'a> Releases<'a> {
         self.is_sorted = false;
     }
 
+    /// A run ends at `at` now, whatever was known before.
+    pub(crate) fn give_way(&mut self, run: &'a Run, at: UtcMicros) {
+        self.giving_way.insert(run.id, at);
+        if !self.is_filled {
+            return;
+        }
+        let is_it = |release: &&mut Release<'_>| release.run.is_some_and(|known| known.id == run.id);
+        match self.all.iter_mut().find(is_it) {
+            Some(release) => release.at = at,
+            None => self.all.push(Release {
+                at,
+                run: Some(run),
+                shares: OnceCell::new(),
+                is_counted: Cell::new(false),
+            }),
+        }
+        self.is_sorted = false;
+    }
+
     fn fill(&mut self, cluster: &'a Cluster, ground: &Ground<'_>, now: UtcMicros) {
         if !self.is_filled {
             self.is_filled = true;
             self.is_sorted = false;
             let runs = cluster.runs().values().map(AsRef::as_ref);
-            let ends = runs.filter_map(|run| Some((expected_end(cluster, run, now)?, run)));
+            let giving_way = &self.giving_way;
+            let end_of =
+                |run: &Run| giving_way.get(&run.id).copied().or_else(|| expected_end(cluster, run, now));
+            let ends = runs.filter_map(|run| Some((end_of(run)?, run)));
             let started = std::mem::take(&mut self.all);
             self.all = ends
                 .map(|(at, run)| Release {
@@ -370,11 +394,12 @@ pub(crate) fn expected_end(cluster: &Cluster, run: &Run, now: UtcMicros) -> Opti
     }
     let grace = parameters.map_or(0, |parameters| i64::from(parameters.over_time_limit_minutes) * 60);
     let limit = run.limit_end().map(|end| end.plus_seconds(grace));
-    let told = (run.wish != RunWish::Run).then(|| {
-        let wait =
-            parameters.map_or(0, |parameters| i64::try_from(parameters.kill_wait.0).unwrap_or(i64::MAX));
-        now.plus_seconds(wait)
-    });
+    let wait = parameters.map_or(0, |parameters| i64::try_from(parameters.kill_wait.0).unwrap_or(i64::MAX));
+    let told = match (run.wish, &run.giving_way) {
+        (RunWish::Run, _) => None,
+        (RunWish::GiveWay, Some(giving)) => Some(giving.grace_end.plus_seconds(wait)),
+        _ => Some(now.plus_seconds(wait)),
+    };
     let end = match (limit, told) {
         (Some(limit), Some(told)) => limit.min(told),
         (limit, told) => limit.or(told)?,

@@ -12,6 +12,7 @@ const MEMORY: usize = 1;
 const GPUS: usize = 2;
 
 /// What one node has over time. The first step begins before every question.
+#[derive(Clone)]
 pub(crate) struct Timeline {
     blocks: Vec<Block>,
     /// Amounts of one step.
@@ -19,6 +20,7 @@ pub(crate) struct Timeline {
 }
 
 /// Neighbouring steps. What is taken from all of them is noted once.
+#[derive(Clone)]
 struct Block {
     /// When each begins, ascending.
     at: Vec<UtcMicros>,

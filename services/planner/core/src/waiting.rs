@@ -2,6 +2,7 @@
 
 use daybook_model::Job;
 use daybook_model::fit::Demand;
+use daybook_schemas::UtcMicros;
 use daybook_schemas::events::PlannedStart;
 use daybook_schemas::job::Reason;
 
@@ -16,6 +17,10 @@ impl<'a> Planning<'a, '_> {
         let job = turn.job;
         let kind = self.kinds.get(number);
         let Some(line) = kind.line() else { return };
+        if self.is_given_room(turn, number, seconds) {
+            return;
+        }
+        let kind = self.kinds.get(number);
         if kind.demand.as_ref().is_some_and(|demand| demand.switches_max.is_some()) {
             let until = choosy_until(job, self.parameters);
             self.cycle.wake = self.cycle.wake.into_iter().chain(until).min();
@@ -48,6 +53,24 @@ impl<'a> Planning<'a, '_> {
 
     pub(crate) fn reserve(&mut self, job: &Job, number: usize, seconds: i64) {
         let kind = self.kinds.get(number);
+        let (not_before, order) = (kind.not_before(seconds), kind.order.clone());
+        self.reserve_on(job, number, seconds, (not_before, &order), false);
+    }
+
+    /// Keeps room that is being made for a job on these nodes.
+    pub(crate) fn reserve_room(&mut self, job: &Job, number: usize, seconds: i64, order: &[usize]) {
+        self.reserve_on(job, number, seconds, (None, order), true);
+    }
+
+    fn reserve_on(
+        &mut self,
+        job: &Job,
+        number: usize,
+        seconds: i64,
+        (not_before, order): (Option<UtcMicros>, &[usize]),
+        is_room: bool,
+    ) {
+        let kind = self.kinds.get(number);
         let Some(demand) = &kind.demand else { return };
         let seconds = (seconds != FOR_EVER).then_some(seconds);
         if !kind.licenses.is_empty() {
@@ -60,10 +83,10 @@ impl<'a> Planning<'a, '_> {
         let wanted = Wanted {
             demand,
             licenses: &kind.licenses,
-            order: &kind.order,
+            order,
             seconds,
             from: None,
-            not_before: kind.not_before(seconds.unwrap_or(FOR_EVER)),
+            not_before,
             reservations: &self.reservations,
             access: kind.access,
         };
@@ -79,6 +102,9 @@ impl<'a> Planning<'a, '_> {
             };
         }
         let Some(found) = found else { return };
+        if is_room {
+            self.promises.note_room(&found);
+        }
         self.licenses.keep(&kind.licenses, found.start, found.end);
         let names = found.parts.iter().map(|part| &self.ground.sites[part.site].node.definition.name);
         let start = found.start;

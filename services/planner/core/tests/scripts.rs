@@ -16,6 +16,18 @@ macro_rules! scripts {
 
 scripts! {
     a_task_outlives_its_array,
+    a_qos_takes_the_place_of_those_in_its_list,
+    a_higher_tier_takes_the_place_of_a_lower,
+    only_what_helps_gives_way,
+    the_cheapest_give_way_first,
+    youngest_first_looks_at_nothing_else,
+    exempt_runs_do_not_give_way_yet,
+    grace_is_a_warning,
+    requeue_or_cancel,
+    room_is_kept_where_a_part_of_it_is_free,
+    off_never_gives_way,
+    what_gives_way_is_kept_for_whom_it_is_for,
+    arrays_and_gangs_take_what_they_need,
     arrays_start_task_by_task,
     blocks_hold_gangs_together,
     bounds_stop_a_cycle_and_say_so,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use daybook_schemas::Seconds;
-use daybook_schemas::accounts::{Association, FACTOR_ONE, NORMAL_QOS, Qos};
+use daybook_schemas::accounts::{Association, FACTOR_ONE, NORMAL_QOS, PreemptMode, Qos};
 use daybook_schemas::api::{AccountsTarget, ApiError, ErrorCode, QosChange, QosSettings};
 use daybook_schemas::events::{AssociationDefined, QosDefined, QosRemoved};
 
@@ -59,6 +59,10 @@ fn apply(edit: &Edit<'_>, qos: &mut Qos, asked: &QosSettings) -> Result<(), ApiE
         qos.priority = value(priority).copied().unwrap_or_default();
     }
     if let Some(mode) = &asked.preempt_mode {
+        if value(mode) == Some(&PreemptMode::Suspend) {
+            return Err(invalid("PreemptMode=suspend is not supported")
+                .detail("runs give way by cancel or requeue, or not at all (off)"));
+        }
         qos.preempt_mode = value(mode).copied();
     }
     if let Some(time) = &asked.grace_time {

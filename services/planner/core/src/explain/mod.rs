@@ -86,7 +86,15 @@ fn outline(cluster: &Cluster, now: UtcMicros, job: &Job) -> Explanation {
         outlook: None,
         ended: job.ended.filter(|_| job.state.is_ended()),
         run: run_outline(cluster, job),
+        giving_way: giving_way(cluster, job.id),
+        gave_way: job.gave_way.as_deref().copied(),
     }
+}
+
+/// Jobs whose runs make room for this one.
+fn giving_way(cluster: &Cluster, id: JobId) -> Vec<JobId> {
+    let runs = cluster.rooms().get(&id).into_iter().flat_map(|room| room.runs.iter());
+    runs.take(NAMED_MAX).map(|run| run.job).collect()
 }
 
 fn run_outline(cluster: &Cluster, job: &Job) -> Option<RunOutline> {

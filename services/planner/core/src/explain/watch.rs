@@ -136,6 +136,13 @@ impl<'a> Planning<'a, '_> {
         })
     }
 
+    /// What was seen of a job does not count: it is still to be looked at.
+    pub(crate) fn watch_again(&mut self, job: &Job) {
+        if let Some(watch) = self.watch.as_mut().filter(|watch| watch.job == job.id) {
+            (watch.turns_seen, watch.place, watch.reason, watch.met) = (0, 0, None, None);
+        }
+    }
+
     /// Notes the reason that a job is given.
     pub(crate) fn note_reason(&mut self, job: &Job, reason: Reason) {
         if let Some(watch) = self.watch.as_mut().filter(|watch| watch.job == job.id) {

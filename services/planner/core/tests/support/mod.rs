@@ -86,10 +86,14 @@ impl Simulation {
 
     /// The script of a run is over; its nodes are not yet released.
     pub fn end(&mut self, run: RunId, exit: ExitStatus) {
+        self.end_by(run, EndCause::Exited, exit);
+    }
+
+    /// The same, by somebody else.
+    pub fn end_by(&mut self, run: RunId, cause: EndCause, exit: ExitStatus) {
         let Some(found) = self.cluster.runs().get(&run).cloned() else { panic!("there is no run {run}") };
         let node = found.nodes[0].node.clone();
-        let ended =
-            RunEnded { run, node: node.clone(), cause: EndCause::Exited, exit, message: None, usage: None };
+        let ended = RunEnded { run, node: node.clone(), cause, exit, message: None, usage: None };
         self.say(Subject::Node(node), ended);
     }
 

@@ -23,7 +23,9 @@
 //! update JOB nice=5 priority=7 site=-7 t=30 time_min=5 deadline=90 d=afterok:1 p=main throttle=2
 //! update PARTITION … | delete PARTITION (while it runs; the settings of `partition`)
 //! part ARRAY tasks=1-3 | hold JOB [admin] [tasks=1-3] | release JOB [as_owner] [tasks=1-3] | requeue JOB [hold]
-//! plan | why JOB | tick SECONDS | end RUN [fail] [held] | cancel JOB [tasks=1-3] | drain NODE | fail NODE | resume NODE |
+//! cluster preempt=qos|tier mode=requeue exempt=60 youngest_first exempt_above=5 | qos NAME preempt=low,mid mode=off grace=60 exempt=60
+//! partition NAME mode=cancel grace=60 | submit NAME norequeue
+//! plan | why JOB | tick SECONDS | end RUN [fail] [preempted] [held] | cancel JOB [tasks=1-3] | drain NODE | fail NODE | resume NODE |
 //!        down NODE | feature NODE active=a,b weight=3 | jobs | details JOB | fragmentation
 //! ```
 //!
@@ -33,7 +35,7 @@ use std::fmt::Write;
 
 use daybook_plan::Cycle;
 use daybook_plan::fragmentation::Figure;
-use daybook_schemas::accounts::{Association, FACTOR_ONE, Limits, Qos, QosFlag, Shares};
+use daybook_schemas::accounts::{Association, FACTOR_ONE, Limits, PreemptMode, Qos, QosFlag, Shares};
 use daybook_schemas::events::{
     AssociationDefined, JobCancelRequested, JobHeld, JobParted, JobReleased, JobRequeued, JobTarget,
     JobUpdated, NodeUpdated, PartitionDeleted, PartitionUpdated, QosDefined, ReservationCreated,
@@ -50,9 +52,10 @@ use daybook_schemas::node::{
     AccountingEnforcement, ClusterParameters, NodeDefinition, NodeUpdateState, PartitionDefinition,
     PartitionState,
 };
+use daybook_schemas::preemption::{PreemptType, PreemptionParameters};
 use daybook_schemas::priority::PriorityParameters;
 use daybook_schemas::reservation::{Repeat, ReservationDefinition, ReservationFlags, ReservationUser};
-use daybook_schemas::run::ExitStatus;
+use daybook_schemas::run::{EndCause, ExitStatus};
 use daybook_schemas::topology::{BlockDefinition, BlockTopology, SwitchDefinition, Topology};
 use daybook_schemas::{Body, JobId, Mebibytes, NodeName, Seconds, Subject, UtcMicros};
 
@@ -187,6 +190,19 @@ impl Script {
                 other => panic!("enforce={other}"),
             })
             .collect();
+        if let Some(by) = options.get("preempt") {
+            let by = if by == "qos" { PreemptType::Qos } else { PreemptType::PartitionPrio };
+            let mode = options.get("mode").map_or(PreemptMode::Requeue, preempt_mode);
+            parameters.preemption = Some(PreemptionParameters {
+                exempt_time: Seconds(options.number("exempt").unwrap_or(0).into()),
+                youngest_first: options.get("youngest_first").is_some(),
+                exempt_above: options.number("exempt_above"),
+                ..PreemptionParameters::new(by, mode)
+            });
+        }
+        if let Some(seconds) = options.number("kill_wait") {
+            parameters.kill_wait = Seconds(seconds.into());
+        }
         if let Some(licenses) = options.get("licenses") {
             self.licenses = license::parse(licenses).unwrap();
         }
@@ -293,6 +309,7 @@ impl Script {
             spec.user = JobUser { name: name.to_string(), ..(*spec.user).clone() }.into();
         }
         spec.hold = options.get("hold").is_some();
+        spec.requeue = options.get("norequeue").is_none();
         spec.kill_on_invalid_dependency = options.get("kill").is_some();
         spec.keep_on_invalid_dependency = options.get("keep").is_some();
         spec.time_min = options.number("time_min").map(TimeLimit::minutes);
@@ -384,6 +401,7 @@ impl Script {
             let usage_factor = options.number("factor").map_or(FACTOR_ONE, u64::from);
             let flags = options.list("flags");
             let flags = flags.iter().map(|flag| QosFlag::parse(flag).unwrap()).collect();
+            let seconds = |number: Option<u32>| number.map(|seconds| Seconds(seconds.into()));
             let qos = Qos {
                 priority: priority.unwrap_or(0),
                 usage_factor,
@@ -391,12 +409,17 @@ impl Script {
                 flags,
                 limit_factor: options.number("limit_factor").map(u64::from),
                 usage_threshold: options.number("threshold").map(u64::from),
+                preempt: options.list("preempt").into_iter().map(str::to_string).collect(),
+                preempt_mode: options.get("mode").map(preempt_mode),
+                grace_time: seconds(options.number("grace")).unwrap_or(Seconds(0)),
+                preempt_exempt_time: seconds(options.number("exempt")),
                 ..Qos::new(known.unwrap_or(qos), name)
             };
             self.simulation.say(daybook_schemas::Subject::Jobs, QosDefined { qos });
             return String::new();
         }
-        let mut association = Association { id: association, shares, priority, limits, ..Association::default() };
+        let mut association =
+            Association { id: association, shares, priority, limits, ..Association::default() };
         if verb == "user" {
             association.account = options.get("account").unwrap().to_string();
             association.user = Some(name.to_string());
@@ -562,7 +585,11 @@ impl Script {
             "tick" => simulation.now = simulation.now.plus_seconds(name.parse().unwrap()),
             "end" => {
                 let code = u32::from(options.get("fail").is_some());
-                simulation.end(name.parse().unwrap(), ExitStatus { code, signal: 0 });
+                let cause = match options.get("preempted") {
+                    Some(_) => EndCause::Preempted,
+                    None => EndCause::Exited,
+                };
+                simulation.end_by(name.parse().unwrap(), cause, ExitStatus { code, signal: 0 });
                 // Still being cleaned up: its nodes are not given back.
                 if options.get("held").is_none() {
                     simulation.release(name.parse().unwrap());
@@ -675,6 +702,8 @@ fn definition(name: &str, options: &mut Options<'_>) -> PartitionDefinition {
     definition.max_nodes = options.number("max_nodes");
     definition.priority_tier = options.number("tier").unwrap_or(1);
     definition.exclusive = options.get("exclusive").is_some();
+    definition.preempt_mode = options.get("mode").map(preempt_mode);
+    definition.grace_time = Seconds(options.number("grace").unwrap_or(0).into());
     definition.state = match options.get("state") {
         Some("DOWN") => PartitionState::Down,
         Some("DRAIN") => PartitionState::Drain,
@@ -734,6 +763,15 @@ pub fn set_request(spec: &mut JobSpec, options: &mut Options<'_>) {
     request.features = options.list("C").into_iter().map(str::to_string).collect();
 }
 
+fn preempt_mode(word: &str) -> PreemptMode {
+    match word {
+        "off" => PreemptMode::Off,
+        "cancel" => PreemptMode::Cancel,
+        "suspend" => PreemptMode::Suspend,
+        _ => PreemptMode::Requeue,
+    }
+}
+
 /// A cycle as text: one line for each decision.
 pub fn describe(cycle: &Cycle) -> String {
     let mut out = String::new();
@@ -766,6 +804,15 @@ pub fn describe(cycle: &Cycle) -> String {
         let nodes: Vec<&str> = planned.nodes.iter().map(NodeName::as_str).collect();
         let after = (planned.start.0 - DAWN.0) / 1_000_000;
         writeln!(out, "  protect {} at +{after} on {}", planned.job, nodes.join(",")).unwrap();
+    }
+    for preemption in &cycle.preemptions {
+        let task = preemption
+            .array
+            .map(|task| format!(" (task {}_{})", task.array_job, task.task))
+            .unwrap_or_default();
+        let until = (preemption.grace_end.0 - DAWN.0) / 1_000_000;
+        let (run, by, mode) = (preemption.run, preemption.by, preemption.mode.word());
+        writeln!(out, "  preempt {run} for {by}{task} by {mode}, warned until +{until}").unwrap();
     }
     for finished in &cycle.finished {
         writeln!(out, "  finish {} {} {}", finished.job, finished.state.word(), finished.reason.word())

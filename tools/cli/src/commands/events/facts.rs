@@ -1,11 +1,12 @@
 //! What an event says, in words: one function for each event type.
 
+use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::events::{
     ClusterConfigured, JobCancelRequested, JobFinished, JobHeld, JobParted, JobReleased, JobRequeued,
     JobSubmitted, JobTarget, JobUpdated, LogDurabilityDeclared, LogSync, LogVersionBarrier, NodeLeaseLost,
     NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated, PartitionDeleted, PartitionUpdated,
     PlannerCycle, ReasonChange, ReasonFigures, ReservationCreated, ReservationDeleted, ReservationUpdated,
-    RunAllocated, RunEnded, RunLost, RunNodeReleased, RunStarted,
+    RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted, RunStarted,
 };
 use daybook_schemas::grammar::duration::format_time_limit;
 use daybook_schemas::grammar::hostlist;
@@ -70,6 +71,14 @@ pub fn of(event_type: &str, data: &Value) -> String {
         "run.node_released.v1" => {
             with(data, |data: RunNodeReleased| format!("run {} on {}", data.run, data.node))
         }
+        "run.preempted.v1" => with(data, |data: RunPreempted| {
+            let by = data.array.map_or_else(
+                || data.by.to_string(),
+                |task| format!("{} ({}_{})", data.by, task.array_job, task.task),
+            );
+            let what = if data.mode == PreemptMode::Requeue { "waits again" } else { "ends" };
+            format!("run {} for job {by}, warned until {}, then its job {what}", data.run, data.grace_end)
+        }),
         "run.started.v1" => with(data, |data: RunStarted| {
             let pid = data.pid.map_or(String::new(), |pid| format!(", pid {pid}"));
             format!("run {} on {}{pid}", data.run, data.node)
@@ -225,6 +234,9 @@ fn planner_cycle(data: PlannerCycle) -> String {
         let planned =
             |planned: &daybook_schemas::events::PlannedStart| format!("{} at {}", planned.job, planned.start);
         text.push_str(&format!("; planned {}", some(&data.reservations, planned)));
+    }
+    if !data.preemptions.is_empty() {
+        text.push_str(&format!("; gives way {}", some(&data.preemptions, ToString::to_string)));
     }
     match data.bound {
         Some(bound) => text.push_str(&format!("; stopped at its bound of {}", bound.word())),

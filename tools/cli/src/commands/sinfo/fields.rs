@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::api::NodeView;
 use daybook_schemas::grammar::duration::format_run_time_squeue;
 use daybook_schemas::job::TimeLimit;
@@ -259,7 +260,10 @@ pub const FIELDS: &[Field] = {
             });
         }),
         field('m', "Memory", "MEMORY", Size, |l, _, o| size(l, o, |node| node.definition.memory.0)),
-        field('M', "PreemptMode", "PREEMPT_MODE", Partition, |_, _, o| o.push_str("OFF")),
+        field('M', "PreemptMode", "PREEMPT_MODE", Partition, |l, _, o| {
+            let mode = l.partition.and_then(|partition| partition.preempt_mode);
+            o.push_str(mode.unwrap_or(PreemptMode::Off).word());
+        }),
         field('n', "NodeHost", "HOSTNAMES", Node, |l, _, o| {
             of_node(l, o, |node, o| node_text(|node| &node.definition.hostname, node, o));
         }),

@@ -1,12 +1,15 @@
 //! The sentences, word by word.
 
+use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::api::{
     Amount, Block, ExpectedEnd, Explanation, Figures, GpuAmount, LicenseAmount, NodeTrouble, OpenCondition,
     Outlook, Place, Promise, RunOutline, Shortage, Shortened, Trouble,
 };
+use daybook_schemas::events::ArrayTaskId;
 use daybook_schemas::job::{JobState, Reason, TimeLimit};
 use daybook_schemas::license::License;
 use daybook_schemas::node::PartitionState;
+use daybook_schemas::preemption::GivingWay;
 use daybook_schemas::run::ExitStatus;
 use daybook_schemas::{JobId, Mebibytes, NodeName, RunId, Seq, UtcMicros};
 use expect_test::{Expect, expect};
@@ -40,6 +43,8 @@ fn waiting(reason: Reason) -> Explanation {
         outlook: None,
         ended: None,
         run: None,
+        giving_way: Vec::new(),
+        gave_way: None,
     }
 }
 
@@ -498,6 +503,11 @@ fn what_does_not_wait_says_what_it_does() {
         limit_end,
         exit: ExitStatus::default(),
     };
+    let gave_way = |since, grace_end| {
+        let array = Some(ArrayTaskId { array_job: JobId(140), task: 7 });
+        let (since, grace_end) = (at(since), at(grace_end));
+        Some(GivingWay { by: JobId(147), array, mode: PreemptMode::Requeue, since, grace_end })
+    };
     let with = |state, ended, run| Explanation { state, ended, run, ..waiting(Reason::None) };
     check(
         &[
@@ -510,6 +520,19 @@ fn what_does_not_wait_says_what_it_does() {
                 Some(RunOutline { exit: ExitStatus { code: 3, signal: 0 }, ..run(None) }),
             ),
             with(JobState::Cancelled, Some(at(-60)), None),
+            Explanation { gave_way: gave_way(-30, 270), ..with(JobState::Running, None, Some(run(None))) },
+            Explanation {
+                gave_way: gave_way(-70, -70),
+                ..with(JobState::Preempted, Some(at(-60)), Some(run(None)))
+            },
+            Explanation {
+                gave_way: gave_way(-70, -70),
+                ..outside(Reason::BeginTime, Block::Begin { at: at(60) })
+            },
+            Explanation {
+                giving_way: vec![JobId(110), JobId(112)],
+                ..outside(Reason::Resources, Block::Begin { at: at(60) })
+            },
         ],
         expect![[r#"
             Job 123 (train, alice) does not wait: it has been running on node07 for 10 min; its time limit ends it at 2026-12-02T20:50:00.
@@ -521,6 +544,20 @@ fn what_does_not_wait_says_what_it_does() {
             Job 123 (train, alice) does not wait: it ended at 2026-12-02T19:59:00 as FAILED (exit code 3:0), after 9 min on node07.
 
             Job 123 (train, alice) does not wait: it ended at 2026-12-02T19:59:00 as CANCELLED and never ran.
+
+            Job 123 (train, alice) does not wait: it has been running on node07 for 10 min, without a time limit.
+            It gives way to job 140_7: it was told at 2026-12-02T19:59:30, may go on until 2026-12-02T20:04:30, and then waits again.
+
+            Job 123 (train, alice) does not wait: it ended at 2026-12-02T19:59:00 as PREEMPTED (exit code 0:0), after 9 min on node07.
+            Its last run was told at 2026-12-02T19:58:50 to give way to job 140_7.
+
+            Job 123 (train, alice) waits in partition gpu: BeginTime, for 2 h 10 min.
+            It may not start before 2026-12-02T20:01:00, in 1 min.
+            Its last run was told at 2026-12-02T19:58:50 to give way to job 140_7.
+
+            Job 123 (train, alice) waits in partition gpu: Resources, for 2 h 10 min.
+            It may not start before 2026-12-02T20:01:00, in 1 min.
+            Room is being made for it by jobs 110 and 112.
         "#]],
     );
 }

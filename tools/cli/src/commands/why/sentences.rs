@@ -1,5 +1,6 @@
 //! An explanation in sentences.
 
+use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::api::{
     Block, Explanation, Figures, LicenseAmount, NodeTrouble, OpenCondition, Outlook, Place, Promise,
     Shortage, Shortened, Trouble,
@@ -9,6 +10,7 @@ use daybook_schemas::grammar::duration::format_time_limit;
 use daybook_schemas::grammar::license;
 use daybook_schemas::job::{JobState, Reason};
 use daybook_schemas::node::PartitionState;
+use daybook_schemas::preemption::GivingWay;
 
 use super::words::{amount, counted, free_in_all, jobs, joined, nodes, span, there};
 use crate::table::instants::Instants;
@@ -22,10 +24,35 @@ pub fn of(explanation: &Explanation, instants: &Instants) -> String {
         lines.extend(
             explanation.outlook.as_ref().and_then(|outlook| prospects(outlook, explanation, instants)),
         );
+        if !explanation.giving_way.is_empty() {
+            lines.push(format!("Room is being made for it by {}.", jobs(&explanation.giving_way)));
+        }
     } else {
         lines.push(does_not_wait(explanation, instants));
     }
+    lines.extend(explanation.gave_way.as_ref().map(|giving| gave_way(giving, explanation, instants)));
     lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// Who takes its place, or took it.
+fn gave_way(giving: &GivingWay, explanation: &Explanation, instants: &Instants) -> String {
+    let by = match giving.array {
+        Some(task) => format!("{}_{}", task.array_job, task.task),
+        None => giving.by.to_string(),
+    };
+    let (since, until) = (instants.text(giving.since), instants.text(giving.grace_end));
+    let then = match giving.mode {
+        PreemptMode::Requeue => "waits again",
+        _ => "is over",
+    };
+    match explanation.state {
+        JobState::Running => {
+            format!(
+                "It gives way to job {by}: it was told at {since}, may go on until {until}, and then {then}."
+            )
+        }
+        _ => format!("Its last run was told at {since} to give way to job {by}."),
+    }
 }
 
 /// `Job 10_[2-9] (train, alice)`.
@@ -392,7 +419,8 @@ fn limit(figures: &LimitFigures) -> String {
     let LimitFigures { limit, of, most, used, needs } = figures;
     let name = limit.split('=').next().unwrap_or(limit);
     let set = format!("The limit {limit} of {of} is {most}");
-    let amount = |amount: Option<u64>| amount.map_or("time without end".to_string(), |amount| amount.to_string());
+    let amount =
+        |amount: Option<u64>| amount.map_or("time without end".to_string(), |amount| amount.to_string());
     let (used_words, needs_words) = (amount(*used), amount(*needs));
     match name {
         "MinTRESPerJob" => format!("{set} at least, and it asks for {needs_words}."),

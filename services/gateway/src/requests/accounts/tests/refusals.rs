@@ -135,6 +135,13 @@ fn what_cannot_be_is_refused_by_name() {
             ),
         ),
         (
+            qos("low", json!({ "preempt_mode": { "set": "suspend" } })),
+            (
+                InvalidRequest,
+                "PreemptMode=suspend is not supported\nruns give way by cancel or requeue, or not at all (off)",
+            ),
+        ),
+        (
             qos("low", json!({ "preempt": { "set": ["nosuch"] } })),
             (InvalidQos, "You gave a bad qos 'nosuch'. Use 'list qos' to get complete list."),
         ),

@@ -1,9 +1,11 @@
 //! `scontrol show config`: the parameters in force that Daybook has, and no others.
 
 use daybook_schemas::Seconds;
+use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::events::ClusterConfigured;
 use daybook_schemas::grammar::{duration, license};
 use daybook_schemas::job::MemoryRequest;
+use daybook_schemas::preemption::PreemptionParameters;
 use daybook_schemas::priority::PriorityParameters;
 
 use crate::client::{CallError, Client};
@@ -64,12 +66,30 @@ fn text(cluster: &ClusterConfigured, instants: &Instants) -> String {
         ("MinJobAge", format!("{} sec", parameters.min_job_age)),
         ("OverTimeLimit", format!("{over_time_limit} min")),
     ];
+    rows.extend(preemption(parameters.preemption.as_ref()));
     rows.extend(priority(parameters.priority.as_ref()));
     for (name, value) in rows {
         text.push_str(&format!("{name:<23} = {value}\n"));
     }
     text.push('\n');
     text
+}
+
+/// Whose runs give way, and how, under Slurm's names.
+fn preemption(parameters: Option<&PreemptionParameters>) -> Vec<(&'static str, String)> {
+    let by = |word: &str| ("PreemptType", word.to_string());
+    let Some(parameters) = parameters else {
+        return vec![("PreemptMode", PreemptMode::Off.word().to_string()), by("preempt/none")];
+    };
+    let above = parameters.exempt_above.map(|above| format!("min_exempt_priority={above}"));
+    let youngest = parameters.youngest_first.then(|| "youngest_first".to_string());
+    let words: Vec<String> = above.into_iter().chain(youngest).collect();
+    vec![
+        ("PreemptExemptTime", duration::format_elapsed(parameters.exempt_time.0)),
+        ("PreemptMode", parameters.mode.word().to_string()),
+        ("PreemptParameters", or_none(&words.join(","))),
+        by(parameters.by.word()),
+    ]
 }
 
 /// What priorities are made of, under Slurm's names and Daybook's own.

@@ -40,6 +40,8 @@ fn the_parameters_in_force_are_shown() {
         MaxJobCount             = 10000
         MinJobAge               = 300 sec
         OverTimeLimit           = 0 min
+        PreemptMode             = OFF
+        PreemptType             = preempt/none
         PriorityCalcPeriod      = 00:01:00
         PriorityDecayHalfLife   = 7-00:00:00
         PriorityFavorSmall      = No

@@ -197,7 +197,11 @@ fn times(record: &mut Record, job: &JobView, instants: &Instants) {
         instants.text_or(job.spec.deadline, "N/A")
     ));
     if job.started.is_some() {
-        record.line(format!("PreemptEligibleTime={} PreemptTime=None", unknown(job.started)));
+        record.line(format!(
+            "PreemptEligibleTime={} PreemptTime={}",
+            unknown(job.preempt_eligible.or(job.started)),
+            instants.text_or(job.gave_way.map(|giving| giving.since), "None")
+        ));
     }
     record.line(format!(
         "SuspendTime=None SecsPreSuspend=0 LastSchedEval={} Scheduler=Main",

@@ -1,5 +1,6 @@
 //! `scontrol show partition`.
 
+use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::api::PartitionView;
 use daybook_schemas::grammar::duration::format_time_limit;
 use daybook_schemas::job::MemoryRequest;
@@ -66,9 +67,10 @@ fn text(partition: &PartitionView, flags: Flags) -> String {
         definition.qos.as_deref().unwrap_or("N/A")
     ));
     record.line(format!(
-        "DefaultTime={} DisableRootJobs={} ExclusiveUser=NO GraceTime=0 Hidden={}",
+        "DefaultTime={} DisableRootJobs={} ExclusiveUser=NO GraceTime={} Hidden={}",
         definition.default_time.map_or("NONE".to_string(), format_time_limit),
         yes_no(definition.no_root_jobs),
+        definition.grace_time.0,
         yes_no(definition.hidden)
     ));
     record.line(format!(
@@ -87,7 +89,8 @@ fn text(partition: &PartitionView, flags: Flags) -> String {
         yes_no(definition.root_only),
         if definition.exclusive { "EXCLUSIVE" } else { "NO" }
     ));
-    record.line("OverTimeLimit=NONE PreemptMode=OFF");
+    let mode = partition.preempt_mode.unwrap_or(PreemptMode::Off);
+    record.line(format!("OverTimeLimit=NONE PreemptMode={}", mode.word()));
     record.line(format!(
         "State={} TotalCPUs={} TotalNodes={} SelectTypeParameters=NONE",
         state(definition.state),
