@@ -334,10 +334,7 @@ mod tests {
         use LimitHolder::{Association, Qos};
         let table = [
             (LimitReason::of_tres(Qos, TresLimitName::MaxTresPerUser, "cpu"), "QOSMaxCpuPerUserLimit"),
-            (
-                LimitReason::of_tres(Association, TresLimitName::GrpTresMins, "cpu"),
-                "AssocGrpCPUMinutesLimit",
-            ),
+            (LimitReason::of_tres(Association, TresLimitName::GrpTresMins, "cpu"), "AssocGrpCPUMinutesLimit"),
             (
                 LimitReason::of_tres(Qos, TresLimitName::MaxTresPerAccount, "gres/gpu:a100"),
                 "MaxGRESPerAccount",

@@ -18,8 +18,7 @@ PartitionName=main Nodes=n1 Default=YES MaxTime=1-0 DefaultTime=60
 const ALICE: (u32, &str) = (1, "daemon");
 const BOB: (u32, &str) = (2, "bin");
 
-const POLICY: &str =
-    "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)";
+const POLICY: &str = "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)";
 
 fn sacctmgr(cluster: &Cluster, line: &str) {
     let arguments: Vec<&str> = std::iter::once("-i").chain(line.split(' ')).collect();

@@ -65,8 +65,8 @@ pub use node_updated::NodeUpdated;
 pub use partition_deleted::PartitionDeleted;
 pub use partition_updated::PartitionUpdated;
 pub use planner_cycle::{
-    CycleBound, LicenseFigures, MinuteFigures, NodeFigures, PlannedStart, PlannerCycle, ReasonChange,
-    LimitFigures, ReasonFigures, ResourceFigures, TaskFigures,
+    CycleBound, LicenseFigures, LimitFigures, MinuteFigures, NodeFigures, PlannedStart, PlannerCycle,
+    ReasonChange, ReasonFigures, ResourceFigures, TaskFigures,
 };
 pub use priorities_calculated::PrioritiesCalculated;
 pub use qos_defined::QosDefined;

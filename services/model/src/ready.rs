@@ -56,8 +56,8 @@ impl Cluster {
     pub fn ready_kind(&self, job: &Job, place: u32) -> ReadyKind {
         let partition = job.partitions().get(place as usize).unwrap_or(&job.partition);
         let is_limited = self.enforces_limits();
-        let restricts = is_limited
-            || self.partition(partition).is_some_and(|found| found.restricts_accounts_or_qos());
+        let restricts =
+            is_limited || self.partition(partition).is_some_and(|found| found.restricts_accounts_or_qos());
         ReadyKind {
             partition: partition.clone(),
             partitions: job.partitions.clone(),

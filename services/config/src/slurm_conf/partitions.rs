@@ -52,7 +52,10 @@ pub(crate) const KEYS: &[Key] = &[
     supported("Priority", "sets PriorityJobFactor and PriorityTier"),
     supported("PriorityJobFactor", "share of priority by partition, to 65533; 1"),
     supported("PriorityTier", "jobs of higher tiers come first, to 65533; 1"),
-    supported("QOS", "the QOS whose limits hold for all jobs of the partition (with AccountingStorageEnforce=limits)"),
+    supported(
+        "QOS",
+        "the QOS whose limits hold for all jobs of the partition (with AccountingStorageEnforce=limits)",
+    ),
     no_effect_unless("ReqResv", &["no", "0", "false"], "jobs with a reservation only"),
     not_needed("ResumeTimeout", "switching nodes off and on"),
     supported("RootOnly", "YES: only root may submit; NO"),

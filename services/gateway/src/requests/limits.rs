@@ -23,11 +23,7 @@ pub(super) fn charge_of(user: &JobUser, partitions: &Accepting, charging: &Charg
 
 /// The limit of a job that names none, where the longest that its QOS and associations allow is shorter than a partition
 /// would give.
-pub(super) fn default_limit(
-    cluster: &Cluster,
-    charge: &Charge,
-    partitions: &Accepting,
-) -> Option<TimeLimit> {
+pub(super) fn default_limit(cluster: &Cluster, charge: &Charge, partitions: &Accepting) -> Option<TimeLimit> {
     let most = cluster.max_wall(charge)?;
     let mut limits = partitions.iter().map(|partition| cluster.resolve_time_limit(None, &partition.name));
     limits.any(|limit| limit > most).then_some(most)

@@ -95,10 +95,7 @@ impl Submission {
         if next_id.0.checked_add(ids).is_none() {
             return Err(ApiError::new(ErrorCode::TooManyJobs, "no job ids are left"));
         }
-        let spec = JobSpec {
-            time_limit,
-            ..self.spec(joined(&partitions), charging, parameters.job_requeue)
-        };
+        let spec = JobSpec { time_limit, ..self.spec(joined(&partitions), charging, parameters.job_requeue) };
         let decided = Decided { job: Some(next_id), ..Decided::default() };
         Ok((decided, vec![JobSubmitted { job: next_id, ids, spec }.into()]))
     }

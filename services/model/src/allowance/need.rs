@@ -30,8 +30,7 @@ impl Need {
         let partition = cluster.partition(partition).map(|partition| &**partition);
         let counts = Counts::of_asked(cluster, request, partition);
         let nodes_most = request.nodes_max.unwrap_or(request.tasks).max(request.nodes_min).max(1);
-        let mut per_node =
-            Counts { cpus: counts.cpus.div_ceil(nodes_most), nodes: 1, ..Counts::default() };
+        let mut per_node = Counts { cpus: counts.cpus.div_ceil(nodes_most), nodes: 1, ..Counts::default() };
         for wish in &request.gpus {
             let each = match wish.scope {
                 GpuScope::Node => wish.count,

@@ -89,8 +89,10 @@ impl Cluster {
 
     /// The longest time that a job may ask for by its QOS and associations; `None`: they do not say.
     pub fn max_wall(&self, charge: &Charge) -> Option<TimeLimit> {
-        let of_qos =
-            self.limiting_qos(charge).into_iter().find_map(|qos| qos.limits.wall(WallLimitName::MaxWallPerJob));
+        let of_qos = self
+            .limiting_qos(charge)
+            .into_iter()
+            .find_map(|qos| qos.limits.wall(WallLimitName::MaxWallPerJob));
         let of_line =
             || self.limiting_line(charge).find_map(|own| own.limits.wall(WallLimitName::MaxWallPerJob));
         of_qos.or_else(of_line).map(|most| TimeLimit::Seconds(most.0)).filter(|_| self.enforces_limits())
@@ -246,7 +248,8 @@ impl<'a> Asking<'a> {
         ];
         order.into_iter().find_map(|limit| {
             let mut seen = BTreeSet::new();
-            let set = self.qos.iter().flat_map(|qos| qos.limits.tres(limit).iter().map(move |set| (*qos, set)));
+            let set =
+                self.qos.iter().flat_map(|qos| qos.limits.tres(limit).iter().map(move |set| (*qos, set)));
             set.filter(|(_, (tres, _))| seen.insert(tres.as_str()))
                 .collect::<Vec<_>>()
                 .into_iter()

@@ -79,7 +79,8 @@ impl Cluster {
             } else if limit == MaxSubmitJobs {
                 let set = line.iter().find_map(|above| Some((above, above.limits.count(limit)?)));
                 let own = line.first().map(|own| Scope::Association(own.id));
-                own.zip(set).and_then(|(own, (above, most))| check(Holder::Association(above), limit, most, &own))
+                own.zip(set)
+                    .and_then(|(own, (above, most))| check(Holder::Association(above), limit, most, &own))
             } else if limit == GrpSubmitJobs {
                 let levels = line.iter().filter_map(|level| Some((level, level.limits.count(limit)?)));
                 let mut refused = levels.filter_map(|(level, most)| {

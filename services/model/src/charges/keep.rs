@@ -119,8 +119,7 @@ impl Cluster {
     ) -> impl Iterator<Item = &daybook_schemas::accounts::Association> {
         let account = Some(&*charge.account).filter(|account| !account.is_empty());
         let account = account.or_else(|| self.accounts.default_account(&charge.user));
-        let own =
-            account.and_then(|account| self.accounts.of_job(&charge.user, account, &charge.partition));
+        let own = account.and_then(|account| self.accounts.of_job(&charge.user, account, &charge.partition));
         own.into_iter().flat_map(|own| self.accounts.line_of(own))
     }
 

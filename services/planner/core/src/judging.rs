@@ -28,7 +28,9 @@ impl<'a> Planning<'a, '_> {
         let judge = || self.judge_when_empty(turn, number);
         // What is kept is an answer about all of a partition's nodes, for jobs that keep its limits.
         let judgement = match kind.access {
-            Access::OUTSIDE if !kind.lifted.any() => self.cluster.judgement(turn.partition, &turn.job.request, judge),
+            Access::OUTSIDE if !kind.lifted.any() => {
+                self.cluster.judgement(turn.partition, &turn.job.request, judge)
+            }
             _ => judge(),
         };
         let kind = self.kinds.get_mut(number);

@@ -15,7 +15,7 @@ use daybook_schemas::limits::{CountLimitName, TresLimitName, WallLimitName};
 use daybook_schemas::node::{AccountingEnforcement, ClusterParameters, PartitionDefinition};
 use daybook_schemas::orders::RunWish;
 use daybook_schemas::run::ExitStatus;
-use daybook_schemas::{JobId, RunId, Seconds, Subject};
+use daybook_schemas::{RunId, Seconds, Subject};
 use proptest::prelude::*;
 use support::{Simulation, configuration, job, node, parameters, partition};
 
@@ -65,13 +65,18 @@ fn limits() -> impl Strategy<Value = Limits> {
             MaxTresRunMinsPerUser,
         ];
         for (name, set) in names.into_iter().zip(tres) {
-            let scale = if matches!(name, GrpTresRunMins | MaxTresMinsPerJob | MaxTresRunMinsPerUser) { 40 } else { 1 };
+            let scale = if matches!(name, GrpTresRunMins | MaxTresMinsPerJob | MaxTresRunMinsPerUser) {
+                40
+            } else {
+                1
+            };
             if let Some((tres, most)) = set {
                 let most = if TRES[tres] == "mem" { most * 500 } else { most };
                 limits.tres_mut(name).insert(TRES[tres].to_string(), most * scale);
             }
         }
-        let names = [GrpJobs, MaxJobs, MaxJobsPerAccount, GrpSubmitJobs, MaxSubmitJobs, MaxSubmitJobsPerAccount];
+        let names =
+            [GrpJobs, MaxJobs, MaxJobsPerAccount, GrpSubmitJobs, MaxSubmitJobs, MaxSubmitJobsPerAccount];
         for (name, set) in names.into_iter().zip(counts) {
             let is_of_waiting = matches!(name, GrpSubmitJobs | MaxSubmitJobs | MaxSubmitJobsPerAccount);
             *limits.count_mut(name) = set.map(|most| if is_of_waiting { most + 3 } else { most });
@@ -167,10 +172,8 @@ fn spec(wish: &Wish) -> JobSpec {
         gpu_type: typed.then(|| "a100".to_string()),
         count,
     }));
-    spec.array = wish.array.map(|tasks| ArrayRequest {
-        tasks: IndexSet::range(0, tasks - 1),
-        running_max: None,
-    });
+    spec.array =
+        wish.array.map(|tasks| ArrayRequest { tasks: IndexSet::range(0, tasks - 1), running_max: None });
     spec
 }
 
@@ -308,7 +311,8 @@ fn check(simulation: &Simulation) {
                 of_qos(name).map(|(_, most)| most).or_else(of_line)
             };
             let amount = tres_of(&run.nodes, tres);
-            let per_node = run.nodes.iter().map(|share| tres_of(std::slice::from_ref(share), tres)).max().unwrap();
+            let per_node =
+                run.nodes.iter().map(|share| tres_of(std::slice::from_ref(share), tres)).max().unwrap();
             for (name, what, scale) in
                 [(TresLimitName::GrpTres, "tres", 1), (TresLimitName::GrpTresRunMins, "left", 60)]
             {
@@ -317,7 +321,11 @@ fn check(simulation: &Simulation) {
                 }
                 if let Some((qos, most)) = of_qos(name) {
                     let used = sum(what, format!("{name:?}"), &format!("qos {}", qos.name), tres);
-                    assert!(used <= most * scale, "{context}: {name:?} {tres} of {}: {used} of {most}", qos.name);
+                    assert!(
+                        used <= most * scale,
+                        "{context}: {name:?} {tres} of {}: {used} of {most}",
+                        qos.name
+                    );
                     continue;
                 }
                 for level in &line {
@@ -354,7 +362,9 @@ fn check(simulation: &Simulation) {
         let wall = qos.iter().map(|qos| &qos.limits).chain(line.iter().map(|own| &own.limits));
         let wall = wall.into_iter().find_map(|limits| limits.max_wall_per_job);
         assert!(wall.is_none_or(|most| limit <= most.0), "{context}: MaxWall");
-        check_counts(&context, (user, &job.account), (&qos, &line), &|what, limit, whom| sum(what, format!("{limit:?}"), whom, ""));
+        check_counts(&context, (user, &job.account), (&qos, &line), &|what, limit, whom| {
+            sum(what, format!("{limit:?}"), whom, "")
+        });
     }
 }
 
@@ -381,7 +391,10 @@ fn check_counts(
     }
     for (name, what) in [(MaxJobs, "jobs"), (MaxSubmitJobs, "submitted")] {
         if let Some((qos, most)) = qos.iter().find_map(|qos| Some((qos, qos.limits.count(name)?))) {
-            assert!(sum(what, name, &format!("qos {} user {user}", qos.name)) <= most.into(), "{context}: {name:?}");
+            assert!(
+                sum(what, name, &format!("qos {} user {user}", qos.name)) <= most.into(),
+                "{context}: {name:?}"
+            );
         } else if let Some(most) = line.iter().find_map(|own| own.limits.count(name)) {
             assert!(sum(what, name, &format!("user {user} {account}")) <= most.into(), "{context}: {name:?}");
         }

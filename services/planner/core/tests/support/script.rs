@@ -396,7 +396,8 @@ impl Script {
             self.simulation.say(daybook_schemas::Subject::Jobs, QosDefined { qos });
             return String::new();
         }
-        let mut association = Association { id: association, shares, priority, limits, ..Association::default() };
+        let mut association =
+            Association { id: association, shares, priority, limits, ..Association::default() };
         if verb == "user" {
             association.account = options.get("account").unwrap().to_string();
             association.user = Some(name.to_string());

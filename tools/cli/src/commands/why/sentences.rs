@@ -392,7 +392,8 @@ fn limit(figures: &LimitFigures) -> String {
     let LimitFigures { limit, of, most, used, needs } = figures;
     let name = limit.split('=').next().unwrap_or(limit);
     let set = format!("The limit {limit} of {of} is {most}");
-    let amount = |amount: Option<u64>| amount.map_or("time without end".to_string(), |amount| amount.to_string());
+    let amount =
+        |amount: Option<u64>| amount.map_or("time without end".to_string(), |amount| amount.to_string());
     let (used_words, needs_words) = (amount(*used), amount(*needs));
     match name {
         "MinTRESPerJob" => format!("{set} at least, and it asks for {needs_words}."),

@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 use super::site::Site;
 use super::told;
 
-const POLICY: &str =
-    "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)";
+const POLICY: &str = "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)";
 
 fn site(changes: &[Value]) -> Site {
     let mut site = Site::new(&[Associations, Limits]);
@@ -105,10 +104,7 @@ fn a_qos_may_deny_at_once_what_could_never_start() {
     let deny = json!({ "flags": { "set": ["deny_on_limit"] } });
     let mut denying = site(&[qos("normal", wall), qos("normal", deny)]);
     let refused = denying.submit_job("alice", long).map_err(told).expect_err("it could never start");
-    assert_eq!(
-        refused,
-        (ErrorCode::AccountingPolicy, format!("{POLICY}\nQOSMaxWallDurationPerJobLimit"))
-    );
+    assert_eq!(refused, (ErrorCode::AccountingPolicy, format!("{POLICY}\nQOSMaxWallDurationPerJobLimit")));
     denying.submit_job("alice", fitting).expect("at the limit");
     // Without a limit of its own a job gets the longest that it may have.
     let id = denying.submit_job("alice", |_| {}).expect("it gets the longest");
