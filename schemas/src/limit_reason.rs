@@ -22,204 +22,201 @@ pub struct LimitReason(&'static str);
 
 /// Words of a limit on resources, by class of resource: CPUs, memory, nodes, billing, GPUs, licences.
 struct TresWords {
-    limit: TresLimitName,
     /// `None`: associations do not have it.
     association: Option<[&'static str; 6]>,
     qos: [&'static str; 6],
 }
 
-const TRES_WORDS: [TresWords; 11] = [
-    TresWords {
-        limit: TresLimitName::GrpTres,
-        association: Some([
-            "AssocGrpCpuLimit",
-            "AssocGrpMemLimit",
-            "AssocGrpNodeLimit",
-            "AssocGrpBilling",
-            "AssocGrpGRES",
-            "AssocGrpLicense",
-        ]),
-        qos: [
-            "QOSGrpCpuLimit",
-            "QOSGrpMemLimit",
-            "QOSGrpNodeLimit",
-            "QOSGrpBilling",
-            "QOSGrpGRES",
-            "QOSGrpLicense",
-        ],
-    },
-    TresWords {
-        limit: TresLimitName::GrpTresMins,
-        association: Some([
-            "AssocGrpCPUMinutesLimit",
-            "AssocGrpMemMinutes",
-            "AssocGrpNodeMinutes",
-            "AssocGrpBillingMinutes",
-            "AssocGrpGRESMinutes",
-            "AssocGrpLicenseMinutes",
-        ]),
-        qos: [
-            "QOSGrpCPUMinutesLimit",
-            "QOSGrpMemoryMinutes",
-            "QOSGrpNodeMinutes",
-            "QOSGrpBillingMinutes",
-            "QOSGrpGRESMinutes",
-            "QOSGrpLicenseMinutes",
-        ],
-    },
-    TresWords {
-        limit: TresLimitName::GrpTresRunMins,
-        association: Some([
-            "AssocGrpCPURunMinutesLimit",
-            "AssocGrpMemRunMinutes",
-            "AssocGrpNodeRunMinutes",
-            "AssocGrpBillingRunMinutes",
-            "AssocGrpGRESRunMinutes",
-            "AssocGrpLicenseRunMinutes",
-        ]),
-        qos: [
-            "QOSGrpCPURunMinutesLimit",
-            "QOSGrpMemoryRunMinutes",
-            "QOSGrpNodeRunMinutes",
-            "QOSGrpBillingRunMinutes",
-            "QOSGrpGRESRunMinutes",
-            "QOSGrpLicenseRunMinutes",
-        ],
-    },
-    TresWords {
-        limit: TresLimitName::MaxTresPerJob,
-        association: Some([
-            "AssocMaxCpuPerJobLimit",
-            "AssocMaxMemPerJob",
-            "AssocMaxNodePerJobLimit",
-            "AssocMaxBillingPerJob",
-            "AssocMaxGRESPerJob",
-            "AssocMaxLicensePerJob",
-        ]),
-        qos: [
-            "QOSMaxCpuPerJobLimit",
-            "QOSMaxMemoryPerJob",
-            "QOSMaxNodePerJobLimit",
-            "QOSMaxBillingPerJob",
-            "QOSMaxGRESPerJob",
-            "QOSMaxLicensePerJob",
-        ],
-    },
-    TresWords {
-        limit: TresLimitName::MaxTresPerNode,
-        association: Some([
-            "AssocMaxCpuPerNode",
-            "AssocMaxMemPerNode",
-            "AssocMaxUnknownPerNode",
-            "AssocMaxBillingPerNode",
-            "AssocMaxGRESPerNode",
-            "AssocMaxUnknownPerNode",
-        ]),
-        qos: [
-            "QOSMaxCpuPerNode",
-            "QOSMaxMemoryPerNode",
-            "QOSMaxUnknownPerNode",
-            "QOSMaxBillingPerNode",
-            "QOSMaxGRESPerNode",
-            "QOSMaxUnknownPerNode",
-        ],
-    },
-    TresWords {
-        limit: TresLimitName::MaxTresPerUser,
-        association: None,
-        qos: [
-            "QOSMaxCpuPerUserLimit",
-            "QOSMaxMemoryPerUser",
-            "QOSMaxNodePerUserLimit",
-            "QOSMaxBillingPerUser",
-            "QOSMaxGRESPerUser",
-            "QOSMaxLicensePerUser",
-        ],
-    },
-    TresWords {
-        limit: TresLimitName::MaxTresPerAccount,
-        association: None,
-        qos: [
-            "MaxCpuPerAccount",
-            "MaxMemoryPerAccount",
-            "MaxNodePerAccount",
-            "MaxBillingPerAccount",
-            "MaxGRESPerAccount",
-            "MaxLicensePerAccount",
-        ],
-    },
-    TresWords {
-        limit: TresLimitName::MaxTresMinsPerJob,
-        association: Some([
-            "AssocMaxCpuMinutesPerJobLimit",
-            "AssocMaxMemMinutesPerJob",
-            "AssocMaxNodeMinutesPerJob",
-            "AssocMaxBillingMinutesPerJob",
-            "AssocMaxGRESMinutesPerJob",
-            "AssocMaxLicenseMinutesPerJob",
-        ]),
-        qos: [
-            "QOSMaxCpuMinutesPerJobLimit",
-            "QOSMaxMemoryMinutesPerJob",
-            "QOSMaxNodeMinutesPerJob",
-            "QOSMaxBillingMinutesPerJob",
-            "QOSMaxGRESMinutesPerJob",
-            "QOSMaxLicenseMinutesPerJob",
-        ],
-    },
-    TresWords {
-        limit: TresLimitName::MaxTresRunMinsPerUser,
-        association: None,
-        qos: [
-            "MaxCpuRunMinsPerUser",
-            "MaxMemoryRunMinsPerUser",
-            "MaxNodeRunMinsPerUser",
-            "MaxBillingRunMinsPerUser",
-            "MaxGRESRunMinsPerUser",
-            "MaxLicenseRunMinsPerUser",
-        ],
-    },
-    TresWords {
-        limit: TresLimitName::MaxTresRunMinsPerAccount,
-        association: None,
-        qos: [
-            "MaxCpuRunMinsPerAccount",
-            "MaxMemoryRunMinsPerAccount",
-            "MaxNodeRunMinsPerAccount",
-            "MaxBillingRunMinsPerAccount",
-            "MaxGRESRunMinsPerAccount",
-            "MaxLicenseRunMinsPerAccount",
-        ],
-    },
-    TresWords {
-        limit: TresLimitName::MinTresPerJob,
-        association: None,
-        qos: [
-            "QOSMinCpuNotSatisfied",
-            "QOSMinMemory",
-            "QOSMinNode",
-            "QOSMinBilling",
-            "QOSMinGRES",
-            "QOSMinLicense",
-        ],
-    },
-];
+fn tres_words(limit: TresLimitName) -> TresWords {
+    use TresLimitName::*;
+    match limit {
+        GrpTres => TresWords {
+            association: Some([
+                "AssocGrpCpuLimit",
+                "AssocGrpMemLimit",
+                "AssocGrpNodeLimit",
+                "AssocGrpBilling",
+                "AssocGrpGRES",
+                "AssocGrpLicense",
+            ]),
+            qos: [
+                "QOSGrpCpuLimit",
+                "QOSGrpMemLimit",
+                "QOSGrpNodeLimit",
+                "QOSGrpBilling",
+                "QOSGrpGRES",
+                "QOSGrpLicense",
+            ],
+        },
+        GrpTresMins => TresWords {
+            association: Some([
+                "AssocGrpCPUMinutesLimit",
+                "AssocGrpMemMinutes",
+                "AssocGrpNodeMinutes",
+                "AssocGrpBillingMinutes",
+                "AssocGrpGRESMinutes",
+                "AssocGrpLicenseMinutes",
+            ]),
+            qos: [
+                "QOSGrpCPUMinutesLimit",
+                "QOSGrpMemoryMinutes",
+                "QOSGrpNodeMinutes",
+                "QOSGrpBillingMinutes",
+                "QOSGrpGRESMinutes",
+                "QOSGrpLicenseMinutes",
+            ],
+        },
+        GrpTresRunMins => TresWords {
+            association: Some([
+                "AssocGrpCPURunMinutesLimit",
+                "AssocGrpMemRunMinutes",
+                "AssocGrpNodeRunMinutes",
+                "AssocGrpBillingRunMinutes",
+                "AssocGrpGRESRunMinutes",
+                "AssocGrpLicenseRunMinutes",
+            ]),
+            qos: [
+                "QOSGrpCPURunMinutesLimit",
+                "QOSGrpMemoryRunMinutes",
+                "QOSGrpNodeRunMinutes",
+                "QOSGrpBillingRunMinutes",
+                "QOSGrpGRESRunMinutes",
+                "QOSGrpLicenseRunMinutes",
+            ],
+        },
+        MaxTresPerJob => TresWords {
+            association: Some([
+                "AssocMaxCpuPerJobLimit",
+                "AssocMaxMemPerJob",
+                "AssocMaxNodePerJobLimit",
+                "AssocMaxBillingPerJob",
+                "AssocMaxGRESPerJob",
+                "AssocMaxLicensePerJob",
+            ]),
+            qos: [
+                "QOSMaxCpuPerJobLimit",
+                "QOSMaxMemoryPerJob",
+                "QOSMaxNodePerJobLimit",
+                "QOSMaxBillingPerJob",
+                "QOSMaxGRESPerJob",
+                "QOSMaxLicensePerJob",
+            ],
+        },
+        MaxTresPerNode => TresWords {
+            association: Some([
+                "AssocMaxCpuPerNode",
+                "AssocMaxMemPerNode",
+                "AssocMaxUnknownPerNode",
+                "AssocMaxBillingPerNode",
+                "AssocMaxGRESPerNode",
+                "AssocMaxUnknownPerNode",
+            ]),
+            qos: [
+                "QOSMaxCpuPerNode",
+                "QOSMaxMemoryPerNode",
+                "QOSMaxUnknownPerNode",
+                "QOSMaxBillingPerNode",
+                "QOSMaxGRESPerNode",
+                "QOSMaxUnknownPerNode",
+            ],
+        },
+        MaxTresPerUser => TresWords {
+            association: None,
+            qos: [
+                "QOSMaxCpuPerUserLimit",
+                "QOSMaxMemoryPerUser",
+                "QOSMaxNodePerUserLimit",
+                "QOSMaxBillingPerUser",
+                "QOSMaxGRESPerUser",
+                "QOSMaxLicensePerUser",
+            ],
+        },
+        MaxTresPerAccount => TresWords {
+            association: None,
+            qos: [
+                "MaxCpuPerAccount",
+                "MaxMemoryPerAccount",
+                "MaxNodePerAccount",
+                "MaxBillingPerAccount",
+                "MaxGRESPerAccount",
+                "MaxLicensePerAccount",
+            ],
+        },
+        MaxTresMinsPerJob => TresWords {
+            association: Some([
+                "AssocMaxCpuMinutesPerJobLimit",
+                "AssocMaxMemMinutesPerJob",
+                "AssocMaxNodeMinutesPerJob",
+                "AssocMaxBillingMinutesPerJob",
+                "AssocMaxGRESMinutesPerJob",
+                "AssocMaxLicenseMinutesPerJob",
+            ]),
+            qos: [
+                "QOSMaxCpuMinutesPerJobLimit",
+                "QOSMaxMemoryMinutesPerJob",
+                "QOSMaxNodeMinutesPerJob",
+                "QOSMaxBillingMinutesPerJob",
+                "QOSMaxGRESMinutesPerJob",
+                "QOSMaxLicenseMinutesPerJob",
+            ],
+        },
+        MaxTresRunMinsPerUser => TresWords {
+            association: None,
+            qos: [
+                "MaxCpuRunMinsPerUser",
+                "MaxMemoryRunMinsPerUser",
+                "MaxNodeRunMinsPerUser",
+                "MaxBillingRunMinsPerUser",
+                "MaxGRESRunMinsPerUser",
+                "MaxLicenseRunMinsPerUser",
+            ],
+        },
+        MaxTresRunMinsPerAccount => TresWords {
+            association: None,
+            qos: [
+                "MaxCpuRunMinsPerAccount",
+                "MaxMemoryRunMinsPerAccount",
+                "MaxNodeRunMinsPerAccount",
+                "MaxBillingRunMinsPerAccount",
+                "MaxGRESRunMinsPerAccount",
+                "MaxLicenseRunMinsPerAccount",
+            ],
+        },
+        MinTresPerJob => TresWords {
+            association: None,
+            qos: [
+                "QOSMinCpuNotSatisfied",
+                "QOSMinMemory",
+                "QOSMinNode",
+                "QOSMinBilling",
+                "QOSMinGRES",
+                "QOSMinLicense",
+            ],
+        },
+    }
+}
 
-/// Limit, word of an association (empty: associations do not have it), word of a QOS. Limits that keep no job from starting
-/// are not here.
-const COUNT_WORDS: [(CountLimitName, &str, &str); 6] = [
-    (CountLimitName::GrpJobs, "AssocGrpJobsLimit", "QOSGrpJobsLimit"),
-    (CountLimitName::GrpSubmitJobs, "AssocGrpSubmitJobsLimit", "QOSGrpSubmitJobsLimit"),
-    (CountLimitName::MaxJobs, "AssocMaxJobsLimit", "QOSMaxJobsPerUserLimit"),
-    (CountLimitName::MaxSubmitJobs, "AssocMaxSubmitJobLimit", "QOSMaxSubmitJobPerUserLimit"),
-    (CountLimitName::MaxJobsPerAccount, "", "MaxJobsPerAccount"),
-    (CountLimitName::MaxSubmitJobsPerAccount, "", "MaxSubmitJobsPerAccount"),
-];
+/// The word of an association (`None`: associations do not have it) and of a QOS; `None`: it keeps no job from starting.
+fn count_words(limit: CountLimitName) -> Option<(Option<&'static str>, &'static str)> {
+    use CountLimitName::*;
+    match limit {
+        GrpJobs => Some((Some("AssocGrpJobsLimit"), "QOSGrpJobsLimit")),
+        GrpSubmitJobs => Some((Some("AssocGrpSubmitJobsLimit"), "QOSGrpSubmitJobsLimit")),
+        MaxJobs => Some((Some("AssocMaxJobsLimit"), "QOSMaxJobsPerUserLimit")),
+        MaxSubmitJobs => Some((Some("AssocMaxSubmitJobLimit"), "QOSMaxSubmitJobPerUserLimit")),
+        MaxJobsPerAccount => Some((None, "MaxJobsPerAccount")),
+        MaxSubmitJobsPerAccount => Some((None, "MaxSubmitJobsPerAccount")),
+        GrpJobsAccrue | MaxJobsAccrue | MaxJobsAccruePerAccount | MinPriority => None,
+    }
+}
 
-const WALL_WORDS: [(WallLimitName, &str, &str); 2] = [
-    (WallLimitName::GrpWall, "AssocGrpWallLimit", "QOSGrpWallLimit"),
-    (WallLimitName::MaxWallPerJob, "AssocMaxWallDurationPerJobLimit", "QOSMaxWallDurationPerJobLimit"),
-];
+/// The word of an association and of a QOS.
+fn wall_words(limit: WallLimitName) -> (&'static str, &'static str) {
+    match limit {
+        WallLimitName::GrpWall => ("AssocGrpWallLimit", "QOSGrpWallLimit"),
+        WallLimitName::MaxWallPerJob => ("AssocMaxWallDurationPerJobLimit", "QOSMaxWallDurationPerJobLimit"),
+    }
+}
 
 const USAGE_THRESHOLD: &str = "QOSUsageThreshold";
 
@@ -241,29 +238,30 @@ impl LimitReason {
 
     /// Of a limit on a resource. Limits that associations do not have are a QOS's.
     pub fn of_tres(holder: LimitHolder, limit: TresLimitName, tres: &str) -> LimitReason {
-        let words = TRES_WORDS.iter().find(|words| words.limit == limit);
-        let of_holder = |words: &TresWords| match holder {
+        let words = tres_words(limit);
+        let of_holder = match holder {
             LimitHolder::Association => words.association.unwrap_or(words.qos),
             LimitHolder::Qos => words.qos,
         };
-        LimitReason(words.map_or("AccountingPolicy", |words| of_holder(words)[class_of(tres)]))
+        LimitReason(of_holder[class_of(tres)])
     }
 
     /// Of a limit on numbers of jobs; `None`: it keeps no job from starting.
     pub fn of_count(holder: LimitHolder, limit: CountLimitName) -> Option<LimitReason> {
-        let (_, association, qos) = COUNT_WORDS.into_iter().find(|(name, ..)| *name == limit)?;
-        let is_associations = holder == LimitHolder::Association && !association.is_empty();
-        Some(LimitReason(if is_associations { association } else { qos }))
+        let (association, qos) = count_words(limit)?;
+        Some(LimitReason(match holder {
+            LimitHolder::Association => association.unwrap_or(qos),
+            LimitHolder::Qos => qos,
+        }))
     }
 
     /// Of a limit on time.
     pub fn of_wall(holder: LimitHolder, limit: WallLimitName) -> LimitReason {
-        let words = WALL_WORDS.into_iter().find(|(name, ..)| *name == limit);
-        let of_holder = |(_, association, qos)| match holder {
+        let (association, qos) = wall_words(limit);
+        LimitReason(match holder {
             LimitHolder::Association => association,
             LimitHolder::Qos => qos,
-        };
-        LimitReason(words.map_or("AccountingPolicy", of_holder))
+        })
     }
 
     /// Slurm's word.
@@ -273,11 +271,12 @@ impl LimitReason {
 
     /// Every one, in no particular order; two limits that share a word make two equal ones.
     pub fn all() -> impl Iterator<Item = LimitReason> {
-        let of_tres = TRES_WORDS.iter().flat_map(|words| words.association.into_iter().chain([words.qos]));
-        let counts = COUNT_WORDS.iter().flat_map(|(_, association, qos)| [*association, *qos]);
-        let walls = WALL_WORDS.iter().flat_map(|(_, association, qos)| [*association, *qos]);
-        let words = of_tres.flatten().chain(counts).chain(walls).chain([USAGE_THRESHOLD]);
-        words.filter(|word| !word.is_empty()).map(LimitReason)
+        let of_tres = TresLimitName::ALL.into_iter().map(tres_words);
+        let of_tres = of_tres.flat_map(|words| words.association.into_iter().chain([words.qos])).flatten();
+        let counts = CountLimitName::ALL.into_iter().filter_map(count_words);
+        let counts = counts.flat_map(|(association, qos)| association.into_iter().chain([qos]));
+        let walls = WallLimitName::ALL.into_iter().map(wall_words).flat_map(|(one, other)| [one, other]);
+        of_tres.chain(counts).chain(walls).chain([USAGE_THRESHOLD]).map(LimitReason)
     }
 
     /// The one with this word.
@@ -355,5 +354,22 @@ mod tests {
             assert_eq!(reason.word(), word);
         }
         assert_eq!(LimitReason::of_count(Qos, CountLimitName::MinPriority), None);
+    }
+
+    /// What a limit says can be read back, whoever sets it and on whatever: an event with it is not lost.
+    #[test]
+    fn every_limit_has_a_word() {
+        let known: std::collections::BTreeSet<LimitReason> = LimitReason::all().collect();
+        for holder in [LimitHolder::Association, LimitHolder::Qos] {
+            for tres in ["cpu", "mem", "node", "billing", "gres/gpu", "gres/gpu:a100", "license/ansys"] {
+                for limit in TresLimitName::ALL {
+                    assert!(known.contains(&LimitReason::of_tres(holder, limit, tres)), "{limit:?} {tres}");
+                }
+            }
+            let counts =
+                CountLimitName::ALL.into_iter().filter_map(|limit| LimitReason::of_count(holder, limit));
+            let walls = WallLimitName::ALL.into_iter().map(|limit| LimitReason::of_wall(holder, limit));
+            assert!(counts.chain(walls).all(|reason| known.contains(&reason)));
+        }
     }
 }

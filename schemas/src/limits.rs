@@ -35,6 +35,24 @@ pub enum TresLimitName {
 }
 
 impl TresLimitName {
+    /// Every one.
+    pub const ALL: [TresLimitName; 11] = {
+        use TresLimitName::*;
+        [
+            GrpTres,
+            GrpTresMins,
+            GrpTresRunMins,
+            MaxTresPerJob,
+            MaxTresPerNode,
+            MaxTresPerUser,
+            MaxTresPerAccount,
+            MaxTresMinsPerJob,
+            MaxTresRunMinsPerUser,
+            MaxTresRunMinsPerAccount,
+            MinTresPerJob,
+        ]
+    };
+
     /// Whether associations have it too, and not only QOS.
     pub fn is_of_associations(self) -> bool {
         use TresLimitName::*;
@@ -78,6 +96,23 @@ pub enum CountLimitName {
 }
 
 impl CountLimitName {
+    /// Every one.
+    pub const ALL: [CountLimitName; 10] = {
+        use CountLimitName::*;
+        [
+            GrpJobs,
+            GrpJobsAccrue,
+            GrpSubmitJobs,
+            MaxJobs,
+            MaxSubmitJobs,
+            MaxJobsAccrue,
+            MaxJobsPerAccount,
+            MaxSubmitJobsPerAccount,
+            MaxJobsAccruePerAccount,
+            MinPriority,
+        ]
+    };
+
     /// Whether associations have it too, and not only QOS.
     pub fn is_of_associations(self) -> bool {
         use CountLimitName::*;
@@ -102,6 +137,12 @@ pub enum WallLimitName {
 }
 
 impl WallLimitName {
+    /// Every one.
+    pub const ALL: [WallLimitName; 2] = {
+        use WallLimitName::*;
+        [GrpWall, MaxWallPerJob]
+    };
+
     /// Whether what an association does not say is as in the account above.
     pub fn is_inherited(self) -> bool {
         self == WallLimitName::MaxWallPerJob
