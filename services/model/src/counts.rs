@@ -59,7 +59,7 @@ impl Counts {
             "cpu" | "billing" => self.cpus.into(),
             "mem" => self.memory.0,
             "node" => self.nodes.into(),
-            "gres/gpu" => self.gpus.values().map(|count| u64::from(*count)).sum(),
+            "gres/gpu" => total(&self.gpus),
             _ => {
                 let of_type = tres.strip_prefix("gres/gpu:").and_then(|gpu_type| self.gpus.get(gpu_type));
                 of_type.map_or(0, |count| u64::from(*count))
@@ -88,13 +88,14 @@ impl Counts {
                 GpuScope::Task => request.tasks,
             };
             let gpu_type = wish.gpu_type.clone().unwrap_or_default();
-            *gpus.entry(gpu_type).or_default() += wish.count.saturating_mul(times);
+            let count = gpus.entry(gpu_type).or_insert(0u32);
+            *count = count.saturating_add(wish.count.saturating_mul(times));
         }
-        let gpu_count = gpus.values().sum::<u32>();
+        let gpu_count = total(&gpus);
         let memory = match memory_of(cluster, request, partition) {
             Some(MemoryRequest::PerNode(each)) => each.0.saturating_mul(u64::from(nodes)),
             Some(MemoryRequest::PerCpu(each)) => each.0.saturating_mul(u64::from(cpus)),
-            Some(MemoryRequest::PerGpu(each)) => each.0.saturating_mul(u64::from(gpu_count)),
+            Some(MemoryRequest::PerGpu(each)) => each.0.saturating_mul(gpu_count),
             None => 0,
         };
         Counts { nodes, cpus, memory: Mebibytes(memory), gpus }
@@ -107,9 +108,9 @@ impl Counts {
             text.push_str(&format!(",mem={}M", self.memory));
         }
         text.push_str(&format!(",node={},billing={}", self.nodes, self.cpus));
-        let total: u32 = self.gpus.values().sum();
-        if total > 0 {
-            text.push_str(&format!(",gres/gpu={total}"));
+        let gpu_count = total(&self.gpus);
+        if gpu_count > 0 {
+            text.push_str(&format!(",gres/gpu={gpu_count}"));
         }
         for (gpu_type, count) in self.gpus.iter().filter(|(gpu_type, _)| !gpu_type.is_empty()) {
             text.push_str(&format!(",gres/gpu:{gpu_type}={count}"));
@@ -155,6 +156,11 @@ fn memory_of(
 ) -> Option<MemoryRequest> {
     let of_cluster = || cluster.configured()?.parameters.default_memory;
     request.memory.or_else(|| partition?.default_memory).or_else(of_cluster)
+}
+
+/// A request may name more than there can be.
+fn total(gpus: &BTreeMap<String, u32>) -> u64 {
+    gpus.values().map(|count| u64::from(*count)).sum()
 }
 
 fn count(length: u64) -> u32 {

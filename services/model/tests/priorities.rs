@@ -253,3 +253,19 @@ fn without_factors_jobs_fall_back_to_the_order_of_their_submission() {
     );
     history.cluster.sanity_check().expect("a sane cluster");
 }
+
+/// A job on hold may ask for more than there can be; everybody who folds its submission counts it nevertheless.
+#[test]
+fn absurd_requests_have_whole_factors() {
+    let mut history = history(weights());
+    let gpus = |scope| GpuRequest { scope, gpu_type: Some("a100".to_string()), count: u32::MAX };
+    let mut spec = history::spec("absurd", 1);
+    let request = spec.request_mut();
+    (request.tasks, request.cpus_per_task, request.nodes_min) = (u32::MAX, u32::MAX, u32::MAX);
+    request.gpus = vec![gpus(GpuScope::Node), gpus(GpuScope::Task), gpus(GpuScope::Job)];
+    request.memory = Some(MemoryRequest::PerGpu(Mebibytes(u64::MAX)));
+    let job = history.cluster.next_job_id();
+    history.say(Subject::Jobs, JobSubmitted { job, ids: 1, spec });
+    let factors = history.cluster.jobs()[&job].priority_factors.clone().expect("it waits");
+    assert!(factors.tres.values().all(|factor| *factor == ONE), "{:?}", factors.tres);
+}

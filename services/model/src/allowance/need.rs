@@ -37,7 +37,8 @@ impl Need {
                 GpuScope::Job => wish.count.div_ceil(nodes_most),
                 GpuScope::Task => wish.count.saturating_mul(request.tasks.div_ceil(nodes_most)),
             };
-            *per_node.gpus.entry(wish.gpu_type.clone().unwrap_or_default()).or_default() += each;
+            let count = per_node.gpus.entry(wish.gpu_type.clone().unwrap_or_default()).or_insert(0u32);
+            *count = count.saturating_add(each);
         }
         per_node.memory.0 = counts.memory.0.div_ceil(u64::from(nodes_most));
         Need { amounts: amounts(&counts, &request.licenses), per_node: amounts(&per_node, &[]), time }
@@ -64,11 +65,14 @@ impl Need {
         tres.and_then(|tres| self.per_node.get(tres)).copied().unwrap_or(0)
     }
 
-    /// Of a resource times the time limit, in thousandths of resource-seconds; `None`: without end.
+    /// Of a resource times the time limit, in thousandths of resource-seconds; `None`: without end, or more than can be
+    /// counted.
     pub(super) fn over_time(&self, tres: Option<&Tres>) -> Option<i128> {
         match (self.of(tres), self.time) {
             (0, _) => Some(0),
-            (amount, TimeLimit::Seconds(seconds)) => Some(i128::from(amount) * i128::from(seconds) * 1_000),
+            (amount, TimeLimit::Seconds(seconds)) => {
+                i128::from(amount).checked_mul(i128::from(seconds))?.checked_mul(1_000)
+            }
             (_, TimeLimit::Unlimited) => None,
         }
     }

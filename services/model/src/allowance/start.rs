@@ -337,7 +337,8 @@ impl<'a> Asking<'a> {
         }
         let (left, in_use) = (self.left(scope, tres, now, false), self.in_use(scope, tres));
         let room = i128::from(most) * MINUTE;
-        let excess = left.zip(needs).map(|(left, needs)| left + needs - room);
+        let sum = left.zip(needs).map(|(left, needs)| left.saturating_add(needs));
+        let excess = sum.map(|sum| sum.saturating_sub(room));
         if excess.is_some_and(|excess| excess <= 0) {
             return None;
         }
@@ -346,7 +347,7 @@ impl<'a> Asking<'a> {
         // What is left becomes less by the amount in use each second, as long as all of it runs on.
         refused.passes = excess.zip(needs).filter(|(_, needs)| *needs <= room).and_then(|(excess, _)| {
             let rate = in_use.left.rate();
-            let micros = if rate > 0 { (excess * 1_000_000_000 + rate - 1) / rate } else { return None };
+            let micros = excess.checked_mul(1_000_000_000)?.checked_add(rate - 1)?.checked_div(rate)?;
             Some(UtcMicros(now.0.saturating_add(i64::try_from(micros).unwrap_or(i64::MAX))))
         });
         Some(refused)
@@ -383,7 +384,7 @@ impl<'a> Asking<'a> {
                     return (used >= room).then(|| refuse(Some(used), None))?;
                 }
                 let left = self.left(&holder.scope(), tres, now, true);
-                let sum = left.zip(needs).map(|(left, needs)| used + left + needs);
+                let sum = left.zip(needs).map(|(left, needs)| (used + left).saturating_add(needs));
                 let promised = left.map(|left| used + left);
                 sum.is_none_or(|sum| sum > room).then(|| refuse(promised, needs))?
             }
@@ -466,5 +467,5 @@ fn minutes(amount: i128) -> u64 {
 
 /// The same, rounded up.
 fn minutes_up(amount: i128) -> u64 {
-    u64::try_from(((amount + MINUTE - 1) / MINUTE).max(0)).unwrap_or(u64::MAX)
+    u64::try_from((amount.saturating_add(MINUTE - 1) / MINUTE).max(0)).unwrap_or(u64::MAX)
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use daybook_schemas::Body;
 use daybook_schemas::accounts::{NORMAL_QOS, QosFlag};
 use daybook_schemas::limits::CountLimitName;
+use daybook_schemas::{Body, JobId};
 
 use super::need::Need;
 use super::{Holder, Refusal};
@@ -23,6 +23,11 @@ impl Cluster {
     pub fn denial(&self, charge: &Charge, need: &Need) -> Option<Refusal> {
         let denies = || self.limiting_qos(charge).iter().any(|qos| qos.has(QosFlag::DenyOnLimit));
         (self.enforces_limits() && denies()).then(|| self.refusal_alone(charge, need))?
+    }
+
+    /// Takes a waiting job out of the counts: whether it may be changed is decided as if it came anew.
+    pub fn discount(&mut self, id: JobId) {
+        self.uncharge_waiting(id);
     }
 
     /// Counts what an event will change before it is recorded: where several requests are decided by one state, each meets
