@@ -190,6 +190,12 @@ impl Job {
         self.partitions.as_deref().unwrap_or(std::slice::from_ref(&self.partition))
     }
 
+    /// The partition that it is counted in: that of its run, and while it waits for several the first.
+    pub fn charged_partition(&self) -> &Arc<str> {
+        let first = self.partitions().first().filter(|_| self.state == JobState::Pending);
+        first.unwrap_or(&self.partition)
+    }
+
     /// Whether it waits for, or may go back to, this partition.
     pub fn may_start_in(&self, partition: &str) -> bool {
         self.partitions().iter().any(|name| **name == *partition)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use daybook_model::{Charge, Cluster, Need, Refusal};
+use daybook_schemas::JobId;
 use daybook_schemas::accounts::NORMAL_QOS;
 use daybook_schemas::api::{ApiError, ErrorCode};
 use daybook_schemas::job::{JobUser, ResourceRequest, TimeLimit};
@@ -35,18 +36,26 @@ pub(super) fn check_submission(
     charge: &Charge,
     (count, request, time): (u64, &ResourceRequest, TimeLimit),
 ) -> Result<(), ApiError> {
+    if !cluster.enforces_limits() {
+        return Ok(());
+    }
     let need = Need::of_request(cluster, request, &charge.partition, time);
     told(cluster.submission_refusal(charge, count, &need))
 }
 
-/// A job that waits, and is changed to this: it is counted already where it was counted for the same before.
+/// A job that waits, and is changed to this. Who it is counted for already is not asked again; for others it comes anew.
 pub(super) fn check_change(
     cluster: &Cluster,
-    (before, charge): (&Charge, &Charge),
+    (id, before, charge): (JobId, &Charge, &Charge),
     (count, request, time): (u64, &ResourceRequest, TimeLimit),
 ) -> Result<(), ApiError> {
+    if !cluster.enforces_limits() {
+        return Ok(());
+    }
     if before != charge {
-        return check_submission(cluster, charge, (count, request, time));
+        let mut others = cluster.clone();
+        others.discount(id);
+        return check_submission(&others, charge, (count, request, time));
     }
     let need = Need::of_request(cluster, request, &charge.partition, time);
     told(cluster.denial(charge, &need))

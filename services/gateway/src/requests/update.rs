@@ -216,7 +216,7 @@ fn check_policy(
     change: &JobUpdated,
     partitions: &Accepting,
 ) -> Result<(), ApiError> {
-    let first = job.partitions().first().unwrap_or(&job.partition);
+    let first = job.charged_partition();
     let before = Charge::of(job, first);
     let charge = Charge {
         partition: partitions.first().map_or(first.clone(), |first| Arc::from(first.name.as_str())),
@@ -227,7 +227,7 @@ fn check_policy(
     let count = job.tasks_waiting.as_ref().map_or(1, |tasks| tasks.len());
     let request = change.request.as_ref().unwrap_or(&job.request);
     let time = change.time_limit.unwrap_or_else(|| cluster.time_limit_in(job, &charge.partition));
-    check_change(cluster, (&before, &charge), (count, request, time))
+    check_change(cluster, (job.id, &before, &charge), (count, request, time))
 }
 
 /// The site's own part of a priority is not its owner's.

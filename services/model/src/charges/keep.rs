@@ -42,8 +42,10 @@ impl Cluster {
             return;
         }
         let counted = self.jobs.get(&id).filter(|job| !job.state.is_ended()).map(|job| {
-            let first = job.partitions().first().unwrap_or(&job.partition);
-            (Charge::of(job, first), job.tasks_waiting.as_ref().map_or(1, |tasks| tasks.len()))
+            (
+                Charge::of(job, job.charged_partition()),
+                job.tasks_waiting.as_ref().map_or(1, |tasks| tasks.len()),
+            )
         });
         let mut charges = std::mem::take(&mut self.charges);
         charges.set_job(id, counted, |charge| self.scopes_of(charge));
@@ -57,6 +59,13 @@ impl Cluster {
             charges.set_job(id, Some((charge, count)), |charge| self.scopes_of(charge));
             self.charges = charges;
         }
+    }
+
+    /// Counts a waiting job for nobody.
+    pub(crate) fn uncharge_waiting(&mut self, id: JobId) {
+        let mut charges = std::mem::take(&mut self.charges);
+        charges.set_job(id, None, |charge| self.scopes_of(charge));
+        self.charges = charges;
     }
 
     /// Counts a run as it is now, with the factors of its QOS as they are now.

@@ -20,7 +20,7 @@ pub use tres::{Amounts, Tres};
 /// For whom a job or run is counted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Charge {
-    /// The partition; of several that a job may start in the first.
+    /// The partition; while a job waits for several, the first.
     pub partition: Arc<str>,
     /// The QOS.
     pub qos: Arc<str>,

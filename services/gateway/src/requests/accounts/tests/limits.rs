@@ -1,9 +1,11 @@
 //! Limits on what waits, and on what a single job may ask for, as far as they bind at submission.
 
 use daybook_schemas::api::{ErrorCode, JobSubmission};
+use daybook_schemas::events::JobUpdated;
 use daybook_schemas::grammar::index_set::IndexSet;
-use daybook_schemas::job::{ArrayRequest, TimeLimit};
+use daybook_schemas::job::{ArrayRequest, GpuRequest, GpuScope, MemoryRequest, TimeLimit};
 use daybook_schemas::node::AccountingEnforcement::{Associations, Limits};
+use daybook_schemas::{JobId, Mebibytes};
 use serde_json::{Value, json};
 
 use super::site::Site;
@@ -109,4 +111,41 @@ fn a_qos_may_deny_at_once_what_could_never_start() {
     // Without a limit of its own a job gets the longest that it may have.
     let id = denying.submit_job("alice", |_| {}).expect("it gets the longest");
     assert_eq!(denying.cluster.jobs()[&id].time_limit, TimeLimit::minutes(30));
+}
+
+#[test]
+fn a_job_that_is_changed_meets_the_limits_of_whom_it_comes_to() {
+    let count = |name: &str, most: u32| json!({ "limits": { "counts": { name: { "set": most } } } });
+    let mut site =
+        site(&[account("ml", count("grp_submit_jobs", 3)), qos("low", count("max_submit_jobs", 1))]);
+    let jobs: Vec<JobId> = (0..3).map(|_| site.submit_job("alice", |_| {}).expect("there is room")).collect();
+    let to_low = |job| JobUpdated { job, qos: Some("low".to_string()), ..JobUpdated::default() };
+    // The account is full, and the job is one of those in it.
+    site.update_job("alice", to_low(jobs[0])).expect("it stays in its account");
+    let refused = site.update_job("alice", to_low(jobs[1])).map_err(told);
+    let words = format!("{POLICY}\nQOSMaxSubmitJobPerUserLimit");
+    assert_eq!(refused, Err((ErrorCode::AccountingPolicy, words)));
+    // What it has already, and what has nothing to do with it, may be said again and changed.
+    site.update_job("alice", to_low(jobs[0])).expect("it is there");
+    let named = JobUpdated { job: jobs[1], name: Some("other".to_string()), ..JobUpdated::default() };
+    site.update_job("alice", named).expect("a name is not limited");
+    site.update_job("root", to_low(jobs[1])).expect("an administrator may");
+    assert_eq!(&*site.cluster.jobs()[&jobs[1]].qos, "low");
+}
+
+/// A job on hold may ask for more than there is; what it would use is more than can be counted, and no less.
+#[test]
+fn absurd_amounts_are_above_every_limit() {
+    let minutes = json!({ "limits": { "tres": { "max_tres_mins_per_job": { "amounts": { "mem": { "set": 1_000_000 } } } } } });
+    let deny = json!({ "flags": { "set": ["deny_on_limit"] } });
+    let site = site(&[qos("normal", minutes), qos("normal", deny)]);
+    let refused = site.judge_job("alice", |asked| {
+        asked.request.memory = Some(MemoryRequest::PerNode(Mebibytes(u64::MAX)));
+        asked.time_limit = Some(TimeLimit::Seconds(u64::MAX));
+    });
+    let words = format!("{POLICY}\nQOSMaxMemoryMinutesPerJob");
+    assert_eq!(refused.map_err(told), Err((ErrorCode::AccountingPolicy, words)));
+    let gpus = GpuRequest { scope: GpuScope::Node, gpu_type: None, count: u32::MAX };
+    let asked = site.judge_job("alice", |asked| asked.request.gpus = vec![gpus.clone(), gpus.clone()]);
+    assert!(asked.is_ok(), "no limit is on GPUs, and it waits on hold");
 }

@@ -2,16 +2,16 @@
 
 use daybook_model::Cluster;
 use daybook_schemas::api::{
-    AccountsChange, AccountsChangeRequest, AccountsTarget, ApiError, JobSubmission, Peer,
+    AccountsChange, AccountsChangeRequest, AccountsTarget, ApiError, JobSubmission, JobUpdateRequest, Peer,
 };
-use daybook_schemas::events::ClusterConfigured;
+use daybook_schemas::events::{ClusterConfigured, JobUpdated};
 use daybook_schemas::job::{JobUser, ResourceRequest};
 use daybook_schemas::node::{AccountingEnforcement, PartitionDefinition};
 use daybook_schemas::{Actor, BlobHash, Body, Commit, Event, EventId, JobId, Seq, Subject, UtcMicros};
 use serde_json::{Value, json};
 
 use crate::authority::Authority;
-use crate::requests::{AccountsRequest, Request, Submission};
+use crate::requests::{AccountsRequest, Request, Submission, Update};
 
 /// A cluster `tx` with the partition `main` that follows what is decided.
 pub(super) struct Site {
@@ -159,6 +159,18 @@ impl Site {
         let authority = Authority::of_daemon(0).asked_by(user);
         let request = Request::Submission(Box::new(submission));
         request.decide(&self.cluster, &authority, peer, id, UtcMicros::default()).map(|(_, bodies)| bodies)
+    }
+
+    /// Changes a waiting job.
+    pub(super) fn update_job(&mut self, user: &str, change: JobUpdated) -> Result<(), ApiError> {
+        let asked = JobUpdateRequest { request_id: "r".to_string(), change, tasks: None };
+        let authority = Authority::of_daemon(0).asked_by(user);
+        let request = Request::Update(Box::new(Update(asked)));
+        let id = self.cluster.next_job_id();
+        let (_, bodies) =
+            request.decide(&self.cluster, &authority, peer_of(user), id, UtcMicros::default())?;
+        self.apply(bodies);
+        Ok(())
     }
 
     /// Cancels all jobs.
