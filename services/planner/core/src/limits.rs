@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use daybook_model::fit::Share;
 use daybook_model::{Charge, Need, Refusal};
+use daybook_schemas::UtcMicros;
 use daybook_schemas::events::LimitFigures;
 use daybook_schemas::job::{Reason, TimeLimit};
 use daybook_schemas::run::RunNode;
 
 use crate::plan::Planning;
 use crate::queue::Turn;
+use crate::reservations::Access;
 
 impl<'a> Planning<'a, '_> {
     /// The limit that keeps a job from starting now, by what it needs at least.
@@ -40,6 +42,12 @@ impl<'a> Planning<'a, '_> {
 
     pub(crate) fn run_nodes(&self, shares: &[Share]) -> Vec<RunNode> {
         shares.iter().map(|share| self.ground.sites[share.site].run_node(share)).collect()
+    }
+
+    /// When a run that starts now is over by its limit or by its reservation's end, without Slurm's grace.
+    pub(crate) fn limit_end(&self, access: Access, limit: TimeLimit) -> Option<UtcMicros> {
+        let seconds = limit.seconds().map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX));
+        self.reservations.until(access, seconds.map(|seconds| self.now.plus_seconds(seconds)))
     }
 
     /// Such a job waits until the limit has room for it: by the end of another, or where time alone makes room, by then.

@@ -498,17 +498,19 @@ impl<'a> Planning<'a, '_> {
             *self.started_tasks.entry(array.array_job).or_insert(0) += 1;
         }
         let Kind { access, licenses, .. } = self.kinds.get(number);
-        let until = self.reservations.until(*access, self.end_of(seconds));
+        let access = *access;
+        let until = self.reservations.until(access, self.end_of(seconds));
         self.licenses.take(licenses, until);
         self.ground.take(shares);
         self.releases.add(until, shares);
         self.promises.charge(&self.ground.sites, shares, until);
         let nodes = self.run_nodes(shares);
+        let ends = self.limit_end(access, time_limit);
         self.cluster.charge_start(
             &mut self.charges,
             (run.0, turn.job, turn.partition),
             &nodes,
-            (self.now, until),
+            (self.now, ends),
         );
         self.cycle.starts.push(Start {
             run: run.0,
