@@ -2,7 +2,7 @@
 #![allow(dead_code)] // each test binary uses its own part
 
 use daybook_model::Cluster;
-use daybook_schemas::accounts::{AccountUser, Association, PreemptMode, Shares};
+use daybook_schemas::accounts::{AccountUser, Association, PreemptMode, Qos, QosFlag, Shares};
 use daybook_schemas::events::*;
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::*;
@@ -27,6 +27,8 @@ pub struct History {
 }
 
 const NODES: [&str; 3] = ["n1", "n2", "n3"];
+/// A QOS with limits.
+const LIMITED: &str = "limited";
 
 impl History {
     pub fn new() -> History {
@@ -132,6 +134,10 @@ impl History {
             21 => {
                 let mut configured = configuration(1 + usize::from(a) % 3);
                 configured.parameters.priority = b.is_multiple_of(2).then(|| priority(u64::from(b)));
+                if !b.is_multiple_of(3) {
+                    configured.parameters.accounting_enforced = vec![AccountingEnforcement::Limits];
+                }
+                configured.partitions[0].qos = a.is_multiple_of(5).then(|| LIMITED.to_string());
                 self.commit(Subject::Admin, vec![configured.into()]);
             }
             22 => {
@@ -139,6 +145,7 @@ impl History {
                 let input = self.cluster.position();
                 self.say(Subject::Plan, PrioritiesCalculated { input, at });
             }
+            23 if b.is_multiple_of(3) => self.qos(a, b),
             23 => self.account(a, b),
             _ => self.preempt(a, b),
         }
@@ -172,6 +179,19 @@ impl History {
         self.jobs(AssociationDefined { association });
         let user = AccountUser { name: user, default_account: Some(account), ..AccountUser::default() };
         self.jobs(UserDefined { user });
+    }
+
+    /// A QOS has other factors and limits from here on.
+    fn qos(&mut self, a: u16, b: u16) {
+        let flags = [QosFlag::NoDecay, QosFlag::OverPartQos, QosFlag::UsageFactorSafe];
+        let mut qos = Qos {
+            usage_factor: u64::from(a % 4) * 500_000,
+            flags: flags.into_iter().take(usize::from(a % 4)).collect(),
+            ..Qos::new(7, LIMITED)
+        };
+        qos.limits.max_jobs = Some(u32::from(b % 4));
+        qos.limits.grp_tres = [("cpu".to_string(), u64::from(a % 5))].into();
+        self.jobs(QosDefined { qos });
     }
 
     /// A node is silent, given up, or back.
@@ -250,6 +270,7 @@ impl History {
             spec.array = Some(ArrayRequest { tasks, running_max: (b.is_multiple_of(2)).then_some(2) });
         }
         spec.reservation = [None, None, Some("r1"), Some("r0,r2")][usize::from(a) % 4].map(str::to_string);
+        spec.qos = a.is_multiple_of(11).then(|| LIMITED.to_string());
         let job = self.cluster.next_job_id();
         self.jobs(JobSubmitted { job, ids, spec });
     }
@@ -390,6 +411,7 @@ impl History {
             begin: (b.is_multiple_of(5)).then_some(UtcMicros((self.now + 50) * 1_000_000)),
             reservation: (b.is_multiple_of(11)).then(|| ["", "r2"][usize::from(a) % 2].to_string()),
             nice: (b.is_multiple_of(7)).then_some(i32::from(a)),
+            qos: (b.is_multiple_of(13)).then(|| ["normal", LIMITED][usize::from(a) % 2].to_string()),
             dependencies: (b.is_multiple_of(4)).then(Dependencies::default),
             array_running_max: (b.is_multiple_of(6)).then_some(u32::from(a % 3)),
             ..JobUpdated::default()
