@@ -19,8 +19,8 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
         cluster.void_allocations += 1;
         return;
     }
-    if let Some(task) = data.array
-        && !waits_alone(cluster, data.run.job, task)
+    let in_array = task_in_array(cluster, data);
+    if let Some(task) = in_array
         && !split_task(cluster, data.run.job, task)
     {
         cluster.void_allocations += 1;
@@ -73,7 +73,7 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
     });
     cluster.hold_licenses(data.run);
     cluster.charge_holding(data.run);
-    cluster.take_room(data.array.map_or(data.run.job, |task| task.array_job), data.run.job);
+    cluster.take_room(in_array.map_or(data.run.job, |task| task.array_job), data.run.job);
     cluster.expected_starts.remove(&data.run.job);
     cluster.planned_nodes.remove(&data.run.job);
     if let Some((array, task)) = array_task(cluster, data.run.job) {
@@ -90,7 +90,7 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
 /// and has what is given, and the licences that the job needs now are free. Holding or changing a job in the meantime does
 /// not void its start otherwise.
 fn is_valid(cluster: &Cluster, data: &RunAllocated) -> bool {
-    let in_array = data.array.filter(|task| !waits_alone(cluster, data.run.job, *task));
+    let in_array = task_in_array(cluster, data);
     let waits = match in_array {
         Some(task) => {
             let record = cluster.jobs.get(&task.array_job);
@@ -125,9 +125,13 @@ fn keeps_limits(cluster: &Cluster, job: &Job, data: &RunAllocated) -> bool {
     cluster.timeless_refusal(&charge, &need).is_none()
 }
 
-/// Whether a task has left its array's record without having started.
-fn waits_alone(cluster: &Cluster, id: JobId, task: ArrayTaskId) -> bool {
-    cluster.jobs.get(&id).is_some_and(|job| job.task == Some(task) && job.starts == 0)
+/// The task of an allocation that is still in its array's record: not a plain job, nor a task that left it before it
+/// started, and has a record of its own.
+fn task_in_array(cluster: &Cluster, data: &RunAllocated) -> Option<ArrayTaskId> {
+    let waits_alone = |task: &ArrayTaskId| {
+        cluster.jobs.get(&data.run.job).is_some_and(|job| job.task == Some(*task) && job.starts == 0)
+    };
+    data.array.filter(|task| !waits_alone(task))
 }
 
 fn has_room(cluster: &Cluster, share: &RunNode) -> bool {

@@ -109,6 +109,10 @@ impl History {
                 let signal = (b.is_multiple_of(5)).then_some(10);
                 self.jobs(JobCancelRequested { target, uid: 7, signal, batch: true });
             }
+            11 if a.is_multiple_of(3) => {
+                let array = self.some_job(b);
+                self.jobs(JobParted { array, tasks: [u32::from(a) % 5].into_iter().collect() });
+            }
             11 => {
                 let target = self.target(a, b);
                 self.jobs(JobHeld { target, by_administrator: b % 2 == 1 });
@@ -289,7 +293,8 @@ impl History {
         let Some(job) = job else { return };
         let Some(record) = self.cluster.jobs().get(&job).cloned() else { return };
         let mut run = RunId::new(job, record.starts);
-        let mut array = None;
+        // As the planner has it: a task that left its array names it until it has started once.
+        let mut array = record.task.filter(|_| record.starts == 0);
         if let Some(task) =
             record.tasks_waiting.as_ref().and_then(|tasks| tasks.iter().nth(usize::from(b % 2)))
         {

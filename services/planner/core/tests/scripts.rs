@@ -25,6 +25,7 @@ scripts! {
     grace_is_a_warning,
     requeue_or_cancel,
     room_is_kept_where_a_part_of_it_is_free,
+    room_of_a_task_that_left_its_array,
     off_never_gives_way,
     what_gives_way_is_kept_for_whom_it_is_for,
     arrays_and_gangs_take_what_they_need,

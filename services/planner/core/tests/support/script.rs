@@ -165,6 +165,7 @@ impl Script {
             _ => self.change(verb, name, &mut options),
         };
         assert!(options.0.is_empty(), "{line}: unknown {:?}", options.0);
+        self.simulation.cluster.sanity_check().unwrap_or_else(|found| panic!("{line}: {found:?}"));
         said
     }
 
