@@ -11,7 +11,7 @@ DefMemPerCPU=10
 KillWait=2
 MinJobAge=300
 PriorityType=priority/multifactor
-PriorityCalcPeriod=00:00:01
+PriorityCalcPeriod=1
 PriorityWeightAge=1000
 PriorityMaxAge=00:01:00
 PriorityWeightFairshare=10000
@@ -56,7 +56,7 @@ fn the_queue_is_ordered_by_what_sprio_shows_and_usage_counts() {
     let queue = cluster.run("squeue", &["-h", "-t", "PD", "-S", "-p", "-o", "%i"]).ok();
     assert_eq!(queue, format!("{short}\n{long}\n{held}\n"));
 
-    // Ages grow with each calculation, and what runs is counted.
+    // Ages grow with each calculation (at least a minute lies between two), and what runs is counted.
     wait_until("a priority grows with age", || {
         let age = |jobs: &[Value]| number(&jobs[0]["addends"]["age"]);
         age(&priorities(&cluster)) > age(&shown)
