@@ -94,3 +94,28 @@ fn limits_keep_back_who_is_above_them_and_nobody_else() {
     sacctmgr(&cluster, "modify qos lim set maxwall=1:00:00");
     cluster.wait_state(long, "RUNNING");
 }
+
+#[test]
+fn many_who_submit_at_once_are_not_more_than_the_limit() {
+    let mut cluster = Cluster::new(LIMITED);
+    cluster.start();
+    for line in [
+        "add account ml organization=science grpsubmitjobs=5",
+        &format!("add user {} account=ml", ALICE.1),
+        &format!("add user {} account=ml", BOB.1),
+    ] {
+        sacctmgr(&cluster, line);
+    }
+    // Requests that come together are decided together.
+    let cluster = &cluster;
+    let accepted: usize = std::thread::scope(|scope| {
+        let submit = |number: u32| {
+            let user = if number.is_multiple_of(2) { ALICE.0 } else { BOB.0 };
+            scope.spawn(move || cluster.run_as(user, "sbatch", &["-H", "--wrap=true"]).code == 0)
+        };
+        let all: Vec<_> = (0..16).map(submit).collect();
+        all.into_iter().map(|one| usize::from(one.join().expect("it ends"))).sum()
+    });
+    assert_eq!(accepted, 5);
+    assert_eq!(cluster.run("squeue", &["-h", "-o", "%i"]).ok().lines().count(), 5);
+}
