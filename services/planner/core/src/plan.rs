@@ -1,6 +1,7 @@
 //! One cycle: the parent of the pure core.
 
 mod reserved;
+mod turns;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use daybook_schemas::node::{ClusterParameters, PartitionState};
 use daybook_schemas::{JobId, RunId, UtcMicros};
 
 use crate::cycle::{Cycle, Start};
-use crate::endings::{ended_unstarted, is_overdue, is_too_late_in, next_deadline};
+use crate::endings::{ended_unstarted, next_deadline};
 use crate::explain::watch::Watch;
 use crate::ground::Ground;
 use crate::kinds::{FOR_EVER, Kind, Kinds, Variant};
@@ -195,6 +196,7 @@ impl<'a> Planning<'a, '_> {
     fn is_settled(&mut self, turn: Turn<'a>, before: ([usize; 3], u32)) -> bool {
         if choosy_until(turn.job, self.parameters).is_some_and(|until| until > self.now)
             || self.several.has_started(turn.job)
+            || self.several.is_postponed(turn.job)
         {
             return false;
         }
@@ -280,82 +282,6 @@ impl<'a> Planning<'a, '_> {
 
     pub(crate) fn consider(&mut self, turn: Turn<'a>) {
         if self.is_watched(turn.job) { self.consider_watched(turn) } else { self.decide_on(turn) }
-    }
-
-    pub(crate) fn decide_on(&mut self, turn: Turn<'a>) {
-        let job = turn.job;
-        if self.several.is_over(job)
-            || self.preempting.is_served(job)
-            || is_overdue(self.cluster, job, self.now)
-        {
-            return;
-        }
-        if is_too_late_in(self.cluster, turn, self.now) {
-            return self.give_reason(turn, Reason::DeadLine, "");
-        }
-        let (earlier, access) = match self.reservations.accesses(job) {
-            Ok(accesses) => accesses,
-            Err(reason) => return self.give_reason(turn, reason, ""),
-        };
-        let number = self.kind_of(turn, access);
-        let kind = self.kinds.get(number);
-        let is_shut = matches!(kind.refused, Some((Reason::PartitionDown | Reason::PartitionInactive, _)));
-        // Unlimited is greater than any number of seconds.
-        if self.limit_of(turn) > kind.time_max && !is_shut {
-            return self.give_reason(turn, Reason::PartitionTimeLimit, "");
-        }
-        if let Some((reason, detail)) = kind.refused.clone() {
-            return self.give_reason(turn, reason, &detail);
-        }
-        if let Some((reason, detail)) = self.admission_refusal(turn) {
-            return self.give_reason(turn, reason, &detail);
-        }
-        let mut room = self.array_room(job);
-        if room == 0 {
-            return self.give_reason(turn, Reason::JobArrayTaskLimit, "");
-        }
-        let windows = self.windows(turn);
-        if let Some(refusal) = self.limit_refusal(turn, windows.limit(windows.shortest)) {
-            return self.wait_for_limit(turn, refusal);
-        }
-        let is_closed = self.is_closed(self.kinds.get(number).line());
-        let earlier: Vec<usize> = earlier.into_iter().map(|access| self.kind_of(turn, access)).collect();
-        let startable = job.tasks_startable();
-        let last_started = self.several.last_task(job).max(self.preempting.last_task(job));
-        let mut tasks = startable.iter().flat_map(|tasks| tasks.iter());
-        let mut tasks = tasks.by_ref().filter(|task| last_started.is_none_or(|last| *task > last));
-        while !is_closed
-            && self.preempting.wants_more()
-            && self.kinds.get(number).refused.is_none()
-            && (!self.kinds.get(number).is_blocked(windows.shortest)
-                || self.is_any_open(&earlier, windows.shortest))
-        {
-            let Some(run) = self.next_run(job, &mut tasks) else { return };
-            if room == 0 {
-                return self.give_reason(turn, Reason::JobArrayTaskLimit, "");
-            }
-            if self.cycle.starts.len() >= self.policy.starts_max as usize {
-                return self.meet(CycleBound::Starts);
-            }
-            match self.place_first(&earlier, number, &windows) {
-                Some((number, seconds, shares)) => {
-                    let limit = windows.limit(seconds);
-                    if let Some(refusal) = self.limit_refusal_of(turn, &shares, limit) {
-                        return self.wait_for_limit(turn, refusal);
-                    }
-                    self.start(turn, number, (limit, seconds), run, &shares);
-                }
-                None => self.judge(turn, number, windows.shortest),
-            }
-            room -= 1;
-        }
-        match self.kinds.get(number).refused.clone() {
-            Some((reason, detail)) => self.give_reason(turn, reason, &detail),
-            None => match self.keeper_of(number, windows.shortest).filter(|_| !is_closed) {
-                Some(keeper) => self.wait_for_nodes(turn, number, windows.shortest, keeper),
-                None => self.wait_its_turn(turn, number, windows.shortest),
-            },
-        }
     }
 
     /// The time limit that a job has in a partition.

@@ -1,5 +1,6 @@
 //! Jobs that may start in several partitions: each has a turn in every one of them, and starts in the first where it
-//! fits. What it is told is said once, when all turns are known.
+//! fits. While it would start in a later one, nothing is kept for it in those before. What it is told is said once, when
+//! all turns are known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ type Verdict = (Reason, Arc<str>);
 /// What has become of them in this cycle.
 #[derive(Default)]
 pub(crate) struct Several<'a> {
-    met: BTreeMap<JobId, Met>,
+    met: BTreeMap<JobId, Met<'a>>,
     /// Kinds of which no further record is looked at: the last one that was, and what was said to it. It is said to
     /// all behind it.
     left: BTreeMap<&'a Arc<ReadyKind>, (PendingKey, Option<Verdict>)>,
@@ -25,13 +26,17 @@ pub(crate) struct Several<'a> {
 
 /// One job.
 #[derive(Default)]
-struct Met {
+struct Met<'a> {
     /// Runs that were started.
     started: u64,
     /// Of an array: the last task that was.
     last_task: Option<u32>,
     /// By the place of the partition.
     verdicts: BTreeMap<u32, Verdict>,
+    /// Places in which its turn has come.
+    had: BTreeSet<u32>,
+    /// Turns in which it did not fit, while it would start in a later one.
+    postponed: Vec<Turn<'a>>,
 }
 
 impl<'a> Several<'a> {
@@ -57,9 +62,32 @@ impl<'a> Several<'a> {
         self.met(job)?.last_task
     }
 
-    fn met(&self, job: &Job) -> Option<&Met> {
+    fn met(&self, job: &Job) -> Option<&Met<'a>> {
         job.partitions.as_ref()?;
         self.met.get(&job.id)
+    }
+
+    pub(crate) fn note_turn(&mut self, turn: Turn<'a>) {
+        self.met.entry(turn.job.id).or_default().had.insert(turn.place);
+    }
+
+    /// Whether the job's turn in the partition at this place has come.
+    pub(crate) fn has_had(&self, job: &Job, place: u32) -> bool {
+        self.met(job).is_some_and(|met| met.had.contains(&place))
+    }
+
+    /// It does not fit here and starts elsewhere.
+    pub(crate) fn postpone(&mut self, turn: Turn<'a>) {
+        self.met.entry(turn.job.id).or_default().postponed.push(turn);
+    }
+
+    /// Whether the job's turn in a partition has not been decided.
+    pub(crate) fn is_postponed(&self, job: &Job) -> bool {
+        self.met(job).is_some_and(|met| !met.postponed.is_empty())
+    }
+
+    pub(crate) fn take_postponed(&mut self, job: &Job) -> Vec<Turn<'a>> {
+        self.met.get_mut(&job.id).map(|met| std::mem::take(&mut met.postponed)).unwrap_or_default()
     }
 
     pub(crate) fn note_start(&mut self, job: &Job, task: Option<u32>) {
@@ -159,7 +187,7 @@ impl<'a> Planning<'a, '_> {
             let is_plain =
                 self.cluster.jobs().get(&planned.job).is_some_and(|job| job.tasks_waiting.is_none());
             let is_limited =
-                |met: &Met| met.verdicts.values().any(|(reason, _)| *reason == Reason::JobArrayTaskLimit);
+                |met: &Met<'_>| met.verdicts.values().any(|(reason, _)| *reason == Reason::JobArrayTaskLimit);
             if met.is_some_and(|met| met.started > 0 && is_plain || is_limited(met)) {
                 continue;
             }

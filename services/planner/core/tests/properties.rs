@@ -324,7 +324,7 @@ impl Promises {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases * 40, ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_is_given_twice_and_nobody_gets_less_than_asked(acts in acts(), reservations in protected()) {

@@ -41,7 +41,7 @@
 //! Where lines of the first six kinds stand behind others, they change the configuration.
 
 mod accounts;
-mod jobs;
+pub mod jobs;
 mod reservations;
 mod site;
 mod told;
