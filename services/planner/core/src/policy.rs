@@ -84,7 +84,7 @@ fn are_usual_preemptors(most: &u32) -> bool {
 
 impl Policy {
     /// This planner's version.
-    pub const VERSION: u32 = 5;
+    pub const VERSION: u32 = 6;
 
     /// EASY backfill (`reservations` 1) or more protection, looking at `jobs_max` jobs a cycle (at least one).
     pub fn new(reservations: u32, jobs_max: u32) -> Policy {
