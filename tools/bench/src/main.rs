@@ -10,6 +10,7 @@ mod plan;
 mod queue;
 mod running;
 mod submitting;
+mod users;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

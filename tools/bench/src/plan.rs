@@ -7,13 +7,14 @@ use daybook_model::Cluster;
 use daybook_planner::{Policy, explain, plan};
 use daybook_schemas::events::{JobSubmitted, NodeRegistered, RunEnded, RunNodeReleased};
 use daybook_schemas::job::{GpuRequest, GpuScope, JobSpec, TimeLimit};
-use daybook_schemas::node::{NodeDefinition, PartitionDefinition};
+use daybook_schemas::node::{AccountingEnforcement, NodeDefinition, PartitionDefinition};
 use daybook_schemas::run::{EndCause, ExitStatus};
 use daybook_schemas::{Actor, Body, Commit, Event, JobId, Mebibytes, RunId, Subject, UtcMicros};
 use serde_json::{Value, json};
 
 use crate::backlog::{golden_cluster, golden_spec, node, resident_mebibytes};
 use crate::figures::rounded;
+use crate::users;
 
 /// What `daybook-bench plan` is told.
 #[derive(clap::Args)]
@@ -33,6 +34,10 @@ pub struct PlanArguments {
     /// Requests that can never start, each another, in front of the queue.
     #[arg(long, default_value_t = 0)]
     impossible: usize,
+    /// Users in accounts of ten, with limits enforced: each may hold as many GPUs as there are for each of them. Without,
+    /// nothing is limited.
+    #[arg(long, default_value_t = 0)]
+    users: u32,
     /// Print JSON (always; the option is there for scripts that give it).
     #[arg(long)]
     json: bool,
@@ -47,6 +52,7 @@ struct Scene {
     now: UtcMicros,
     random: u64,
     spec: JobSpec,
+    users: u32,
 }
 
 /// Times cycles: each after one run has ended and one job was submitted.
@@ -57,6 +63,7 @@ pub fn measure(arguments: &PlanArguments) -> Result<Value, String> {
         now: UtcMicros(1_800_000_000_000_000),
         random: arguments.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
         spec: golden_spec()?,
+        users: arguments.users,
     };
     scene.configure(arguments)?;
     let nodes = resident_mebibytes();
@@ -117,6 +124,7 @@ pub fn measure(arguments: &PlanArguments) -> Result<Value, String> {
         "seed": arguments.seed,
         "cycles": arguments.cycles,
         "impossible": arguments.impossible,
+        "users": arguments.users,
         "waiting": waiting,
         "waiting_by_reason": scene.reasons(),
         "running": scene.cluster.runs().len(),
@@ -154,8 +162,17 @@ impl Scene {
         configured.parameters.backfill_reservations = 1;
         configured.parameters.default_memory =
             Some(daybook_schemas::job::MemoryRequest::PerCpu(Mebibytes(1000)));
+        if arguments.users > 0 {
+            configured.parameters.accounting_enforced =
+                vec![AccountingEnforcement::Associations, AccountingEnforcement::Limits];
+        }
         let definitions = configured.nodes.clone();
         self.commit(Subject::Admin, vec![configured.into()])?;
+        let gpus = definitions.iter().map(|node| node.gpus.len() as u64).sum::<u64>();
+        let gpus_each = gpus / u64::from(arguments.users.max(1));
+        for bodies in users::defined(arguments.users, gpus_each.max(8)).chunks(1_000) {
+            self.commit(Subject::Admin, bodies.to_vec())?;
+        }
         definitions.iter().try_for_each(|definition| self.register(definition))
     }
 
@@ -199,6 +216,11 @@ impl Scene {
         let minutes = [15, 30, 60, 60, 240, 480, 1440, 2880][self.below(8) as usize];
         spec.partition = "main".to_string();
         spec.time_limit = Some(TimeLimit::minutes(minutes));
+        if self.users > 0 {
+            let number = u32::try_from(self.below(self.users.into())).unwrap_or(0);
+            spec.user = users::user(number);
+            spec.account = Some(users::account_of(number));
+        }
         spec.request_mut().nodes_min = nodes;
         spec.request_mut().nodes_max = Some(nodes);
         spec.request_mut().tasks = nodes;
