@@ -5,11 +5,22 @@ use std::collections::BTreeSet;
 use daybook_schemas::node::AccountingEnforcement::{self, Associations, Qos};
 
 use crate::diagnostic::{Findings, did_you_mean};
+use crate::keys::{Key, no_effect, refused, supported};
 use crate::lines::Pair;
 use crate::values;
 
-const WORDS: [&str; 10] =
-    ["none", "0", "all", "associations", "limits", "qos", "safe", "wckeys", "nojobs", "nosteps"];
+/// Words of `AccountingStorageEnforce`.
+pub(crate) const WORDS: &[Key] = &[
+    supported("none", "nothing"),
+    supported("associations", "who has no association has no job"),
+    refused("limits", "limits are kept and shown, but bind no job yet"),
+    supported("qos", "associations, and a job has a QOS that its association lists"),
+    refused("safe", "limits are kept and shown, but bind no job yet"),
+    refused("all", "limits are kept and shown, but bind no job yet"),
+    no_effect("wckeys", "workload keys of jobs"),
+    no_effect("nojobs", "leaving jobs out of the books"),
+    no_effect("nosteps", "leaving jobs out of the books"),
+];
 
 /// Everything that follows from the words, sorted.
 pub(super) fn enforced(pair: &Pair, findings: &mut Findings) -> Vec<AccountingEnforcement> {
@@ -35,7 +46,7 @@ pub(super) fn enforced(pair: &Pair, findings: &mut Findings) -> Vec<AccountingEn
             }
             other => {
                 let what = format!("AccountingStorageEnforce has an unknown word \"{other}\"");
-                let remedy = did_you_mean(other, WORDS.iter().copied(), "expected such as associations,qos");
+                let remedy = did_you_mean(other, WORDS.iter().map(|key| key.name), "expected such as associations,qos");
                 findings.error(&pair.place, what, remedy);
             }
         }
