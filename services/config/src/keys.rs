@@ -18,7 +18,7 @@ pub(crate) enum Standing {
 }
 
 /// A key of a configuration file, or a word that may stand in the value of one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     /// In Slurm's spelling; read in any letter case.
     pub name: &'static str,
@@ -75,7 +75,8 @@ pub(crate) fn find(table: &[Key], name: &str) -> Option<Key> {
 pub(crate) fn is_supported(pair: &Pair, table: &'static [Key], kind: &str, findings: &mut Findings) -> bool {
     let Some(key) = find(table, &pair.key) else {
         let names = table.iter().map(|key| key.name);
-        let remedy = did_you_mean(&pair.key, names, "remove it; `daybook check --settings` lists what there is");
+        let remedy =
+            did_you_mean(&pair.key, names, "remove it; `daybook check --settings` lists what there is");
         findings.error(&pair.place, format!("unknown {kind} \"{}\"", pair.key), remedy);
         return false;
     };
@@ -116,7 +117,11 @@ pub(crate) fn known_word(
             .map(|key| key.name)
             .collect();
         let remedy = did_you_mean(word, names, format!("expected {}", read.join(", ")));
-        findings.error(&pair.place, format!("{} has an unknown word \"{word}\"", pair.key), remedy);
+        let what = match pair.value.eq_ignore_ascii_case(word) {
+            true => format!("{} is not known", pair.text()),
+            false => format!("{} has an unknown word \"{word}\"", pair.key),
+        };
+        findings.error(&pair.place, what, remedy);
         return None;
     };
     match key.standing {

@@ -46,7 +46,11 @@ pub(super) fn enforced(pair: &Pair, findings: &mut Findings) -> Vec<AccountingEn
             }
             other => {
                 let what = format!("AccountingStorageEnforce has an unknown word \"{other}\"");
-                let remedy = did_you_mean(other, WORDS.iter().map(|key| key.name), "expected such as associations,qos");
+                let remedy = did_you_mean(
+                    other,
+                    WORDS.iter().map(|key| key.name),
+                    "expected such as associations,qos",
+                );
                 findings.error(&pair.place, what, remedy);
             }
         }

@@ -15,8 +15,10 @@ use crate::lines::Pair;
 pub(crate) const DOWN_NODES_KEYS: &[Key] = &[supported("Reason", "why"), supported("State", "DOWN or DRAIN")];
 
 /// Why a state of Slurm is not one that a node can begin in.
-const NO_POWER: &str = "nodes that are made and switched on when needed are not there; use UNKNOWN, DOWN or DRAIN";
-const NO_FUTURE: &str = "every node of the file is part of the cluster; use UNKNOWN, DOWN or DRAIN, or remove the node";
+const NO_POWER: &str =
+    "nodes that are made and switched on when needed are not there; use UNKNOWN, DOWN or DRAIN";
+const NO_FUTURE: &str =
+    "every node of the file is part of the cluster; use UNKNOWN, DOWN or DRAIN, or remove the node";
 const NO_FAIL: &str = "use DOWN or DRAIN";
 
 /// Words of a node's `State`.

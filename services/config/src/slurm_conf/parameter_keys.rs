@@ -7,11 +7,8 @@ use crate::{gres_conf, topology_conf};
 /// Cluster-wide parameters, in alphabetical order.
 pub(crate) const PARAMETERS: &[Key] = &[
     not_needed("AccountingStorageBackupHost", "Slurm's database daemon"),
-    supported(
-        "AccountingStorageEnforce",
-        "what of the accounts binds jobs; default none",
-    )
-    .of(enforcement::WORDS),
+    supported("AccountingStorageEnforce", "what of the accounts binds jobs; default none")
+        .of(enforcement::WORDS),
     no_effect("AccountingStorageExternalHost", "registration with other clusters' databases"),
     not_needed("AccountingStorageHost", "Slurm's database daemon"),
     not_needed("AccountingStorageLoc", "Slurm's database daemon"),
@@ -75,7 +72,11 @@ pub(crate) const PARAMETERS: &[Key] = &[
     supported("DefMemPerGPU", "default memory for each GPU, MiB"),
     supported("DefMemPerNode", "default memory on each node, MiB; default 0: all of the node's"),
     no_effect("DependencyParameters", "other treatment of dependencies"),
-    no_effect_unless("DisableRootJobs", &["no", "0", "false"], "refusing root's jobs on the whole cluster (but in a partition)"),
+    no_effect_unless(
+        "DisableRootJobs",
+        &["no", "0", "false"],
+        "refusing root's jobs on the whole cluster (but in a partition)",
+    ),
     not_needed("EioTimeout", "patience of Slurm's programs"),
     supported(
         "EnforcePartLimits",
@@ -149,7 +150,10 @@ pub(crate) const PARAMETERS: &[Key] = &[
     no_effect("MCSParameters", "multi-category security"),
     no_effect_unless("MCSPlugin", &["mcs/none"], "multi-category security"),
     not_needed("MessageTimeout", "how Slurm's daemons talk"),
-    supported("MinJobAge", "seconds that an ended job is still shown by squeue and scontrol; 0: always; default 300"),
+    supported(
+        "MinJobAge",
+        "seconds that an ended job is still shown by squeue and scontrol; 0: always; default 300",
+    ),
     no_effect_unless("MpiDefault", &["none"], "starting MPI programs by plugin"),
     no_effect("MpiParams", "starting MPI programs by plugin"),
     no_effect("NodeFeaturesPlugins", "features that are changed by reboot"),
@@ -167,11 +171,7 @@ pub(crate) const PARAMETERS: &[Key] = &[
     supported("PriorityCalcPeriod", "how often usage and priorities are calculated anew; default 5 minutes"),
     supported("PriorityDecayHalfLife", "after this time usage counts half; 0: always as much; default 7-0"),
     supported("PriorityFavorSmall", "YES: the size factor is 1 for the smallest jobs; default NO"),
-    supported(
-        "PriorityFlags",
-        "how factors are calculated; default none",
-    )
-    .of(priority::FLAGS),
+    supported("PriorityFlags", "how factors are calculated; default none").of(priority::FLAGS),
     supported("PriorityMaxAge", "from this age on the age factor is 1; default 7-0"),
     no_effect("PriorityParameters", "parameters of a priority plugin of the site's own"),
     supported(
@@ -184,11 +184,8 @@ pub(crate) const PARAMETERS: &[Key] = &[
         "PriorityType",
         "priority/basic (in the order of submission) or priority/multifactor; default priority/basic",
     ),
-    supported(
-        "PriorityUsageResetPeriod",
-        "when all usage is forgotten, in UTC; default NONE",
-    )
-    .of(priority::RESET_PERIODS),
+    supported("PriorityUsageResetPeriod", "when all usage is forgotten, in UTC; default NONE")
+        .of(priority::RESET_PERIODS),
     supported("PriorityWeightAge", "weight of the time since a job could have started; default 0"),
     supported("PriorityWeightAssoc", "weight of the priority of its association; default 0"),
     supported("PriorityWeightFairshare", "weight of its association's rank in the Fair Tree; default 0"),
@@ -235,9 +232,15 @@ pub(crate) const PARAMETERS: &[Key] = &[
     not_needed("SchedulerPort", "gone since Slurm 20.02"),
     not_needed("SchedulerRootFilter", "gone since Slurm 20.02"),
     no_effect("SchedulerTimeSlice", "gang scheduling"),
-    supported("SchedulerType", "sched/backfill, or sched/builtin: a blocked job blocks its partition; default sched/backfill"),
+    supported(
+        "SchedulerType",
+        "sched/backfill, or sched/builtin: a blocked job blocks its partition; default sched/backfill",
+    ),
     no_effect("ScronParameters", "scron"),
-    supported("SelectType", "select/cons_tres or select/cons_res; select/linear makes all partitions exclusive; default select/cons_tres"),
+    supported(
+        "SelectType",
+        "select/cons_tres or select/cons_res; select/linear makes all partitions exclusive; default select/cons_tres",
+    ),
     supported("SelectTypeParameters", "whether memory is consumed: where a word names it, and by default")
         .of(parameters::SELECT_OPTIONS),
     not_needed("SlurmctldAddr", "where Slurm's controller is"),
@@ -257,9 +260,15 @@ pub(crate) const PARAMETERS: &[Key] = &[
     not_needed("SlurmdParameters", "Slurm's node daemon"),
     not_needed("SlurmdPidFile", "Slurm's node daemon"),
     not_needed("SlurmdPort", "Slurm's node daemon"),
-    supported("SlurmdSpoolDir", "where agents keep runs; %n is the node's name, %h the machine's; default inside the state directory"),
+    supported(
+        "SlurmdSpoolDir",
+        "where agents keep runs; %n is the node's name, %h the machine's; default inside the state directory",
+    ),
     not_needed("SlurmdSyslogDebug", "logging of Slurm's daemons"),
-    supported("SlurmdTimeout", "seconds that a silent node's runs are waited for, to 65533; 0: for ever; default 300"),
+    supported(
+        "SlurmdTimeout",
+        "seconds that a silent node's runs are waited for, to 65533; 0: for ever; default 300",
+    ),
     not_needed("SlurmdUser", "Slurm's node daemon"),
     not_needed("SlurmSchedLogFile", "logging of Slurm's daemons"),
     not_needed("SlurmSchedLogLevel", "logging of Slurm's daemons"),
@@ -286,7 +295,8 @@ pub(crate) const PARAMETERS: &[Key] = &[
     not_needed("TLSType", "how Slurm's daemons talk"),
     no_effect_unless("TmpFS", &["/tmp"], "another temporary file system"),
     no_effect("TopologyParam", "other treatment of the network topology"),
-    supported("TopologyPlugin", "how the nodes are connected; default topology/flat").of(topology_conf::PLUGINS),
+    supported("TopologyPlugin", "how the nodes are connected; default topology/flat")
+        .of(topology_conf::PLUGINS),
     no_effect_unless("TrackWCKey", &["no", "0", "false"], "accounting by workload key"),
     not_needed("TreeWidth", "how Slurm's daemons talk"),
     no_effect("UnkillableStepProgram", "a program for processes that cannot be killed"),
@@ -310,13 +320,19 @@ pub(crate) const SCHEDULER_OPTIONS: &[Key] = &[
     no_effect("bf_hetjob_prio", "heterogeneous jobs"),
     not_needed("bf_ignore_newly_avail_nodes", "a planning cycle sees one state of the cluster"),
     not_needed("bf_interval", "pacing of Slurm's controller"),
-    supported("bf_job_part_count_reserve", "how many blocked jobs of each partition get a protected start, to 10000; default 1"),
+    supported(
+        "bf_job_part_count_reserve",
+        "how many blocked jobs of each partition get a protected start, to 10000; default 1",
+    ),
     not_needed("bf_licenses", "licences are always part of planned starts"),
     no_effect("bf_max_job_array_resv", "a limit on protected starts of one array"),
     no_effect("bf_max_job_assoc", "a limit on jobs of one association in a cycle"),
     no_effect("bf_max_job_part", "a limit on jobs of one partition in a cycle"),
     not_needed("bf_max_job_start", "pacing of Slurm's controller"),
-    supported("bf_max_job_test", "the most jobs that one planning cycle looks at, to 10000000; default 10000"),
+    supported(
+        "bf_max_job_test",
+        "the most jobs that one planning cycle looks at, to 10000000; default 10000",
+    ),
     no_effect("bf_max_job_user", "a limit on jobs of one user in a cycle"),
     no_effect("bf_max_job_user_part", "a limit on jobs of one user in a partition and cycle"),
     not_needed("bf_max_time", "pacing of Slurm's controller"),

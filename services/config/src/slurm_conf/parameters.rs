@@ -255,7 +255,8 @@ fn select_type_parameters(
     let pair = conf.parameter("SelectTypeParameters")?;
     let mut coarse = None;
     let options = values::list(&pair.value);
-    cluster.memory_is_consumed = options.iter().any(|option| option.to_ascii_lowercase().ends_with("_memory"));
+    cluster.memory_is_consumed =
+        options.iter().any(|option| option.to_ascii_lowercase().ends_with("_memory"));
     for option in &options {
         let key = known_word(pair, option, SELECT_OPTIONS, findings);
         if key.is_some_and(|key| COARSE_OPTIONS.contains(&key.name)) {

@@ -144,20 +144,32 @@ pub(crate) const RESET_PERIODS: &[Key] = &[
 
 /// Words of `PriorityFlags`, in alphabetical order.
 pub(crate) const FLAGS: &[Key] = &[
-    supported("ACCRUE_ALWAYS", "the age factor counts from the submission on, also while a job is held or depends"),
-    refused("CALCULATE_RUNNING", "remove it; the priority of a job that runs decides nothing, and stays as it was"),
+    supported(
+        "ACCRUE_ALWAYS",
+        "the age factor counts from the submission on, also while a job is held or depends",
+    ),
+    refused(
+        "CALCULATE_RUNNING",
+        "remove it; the priority of a job that runs decides nothing, and stays as it was",
+    ),
     refused("DEPTH_OBLIVIOUS", "remove it; fair share is the Fair Tree, whatever the depth of accounts"),
     not_needed("FAIR_TREE", "the Fair Tree is the only way"),
     refused("INCR_ONLY", "remove it; a job's priority is always what its factors say now, so it may fall"),
     refused("MAX_TRES", "remove it; it is about TRESBillingWeights, which have no effect"),
     refused("MAX_TRES_GRES", "remove it; it is about TRESBillingWeights, which have no effect"),
-    refused("NO_FAIR_TREE", "remove it; the classic fair share formula is not there, the Fair Tree is the only way"),
-    not_needed("NONE", "no flag"),
+    refused(
+        "NO_FAIR_TREE",
+        "remove it; the classic fair share formula is not there, the Fair Tree is the only way",
+    ),
     supported("NO_NORMAL_ALL", "NO_NORMAL_ASSOC, NO_NORMAL_PART, NO_NORMAL_QOS and NO_NORMAL_TRES in one"),
     supported("NO_NORMAL_ASSOC", "an association's priority counts as it is, not as a part of the highest"),
-    supported("NO_NORMAL_PART", "a partition's PriorityJobFactor counts as it is, not as a part of the highest"),
+    supported(
+        "NO_NORMAL_PART",
+        "a partition's PriorityJobFactor counts as it is, not as a part of the highest",
+    ),
     supported("NO_NORMAL_QOS", "a QOS's priority counts as it is, not as a part of the highest"),
     supported("NO_NORMAL_TRES", "amounts of resources count as they are, not as a part of the partition's"),
+    not_needed("NONE", "no flag"),
     supported("SMALL_RELATIVE_TO_TIME", "the size factor is divided by the time limit"),
 ];
 
