@@ -106,6 +106,8 @@ fn owners(words: &[Key]) -> Vec<String> {
     let of = |(place, keys): &(&str, &'static [Key])| {
         let file = match *place {
             "gres.conf" => " of gres.conf",
+            // Partitions have a State too.
+            "slurm.conf: NodeName lines" => " of a node",
             _ => "",
         };
         let keys = keys.iter().filter(|key| key.words == words);
