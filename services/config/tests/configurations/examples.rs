@@ -11,7 +11,8 @@ use crate::written::shown;
 const SITES: [&str; 2] = ["ai-lab", "university"];
 
 fn folder() -> PathBuf {
-    Path::new(&std::env::var("CARGO_MANIFEST_DIR").expect("cargo names the crate")).join("../../deploy/examples")
+    Path::new(&std::env::var("CARGO_MANIFEST_DIR").expect("cargo names the crate"))
+        .join("../../deploy/examples")
 }
 
 fn site(name: &str) -> Configuration {
@@ -23,7 +24,8 @@ fn site(name: &str) -> Configuration {
 
 #[test]
 fn every_sample_site_is_checked_here() {
-    let entries = std::fs::read_dir(folder()).expect("deploy/examples").map(|entry| entry.expect("an entry").path());
+    let entries =
+        std::fs::read_dir(folder()).expect("deploy/examples").map(|entry| entry.expect("an entry").path());
     let mut sites: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
     sites.sort();
     let names: Vec<_> = sites.iter().filter_map(|path| path.file_name()?.to_str()).collect();
@@ -40,7 +42,11 @@ fn sample_sites_have_no_fault_and_their_nodes_are_simulated() {
         assert!(cluster.topology.is_some() && cluster.parameters.priority.is_some(), "{name}");
         // Every node is in a partition.
         for node in &cluster.nodes {
-            assert!(cluster.partitions.iter().any(|partition| partition.nodes.contains(&node.name)), "{}", node.name);
+            assert!(
+                cluster.partitions.iter().any(|partition| partition.nodes.contains(&node.name)),
+                "{}",
+                node.name
+            );
         }
     }
 }
@@ -53,7 +59,12 @@ fn a_gpu_job_of_default_size_leaves_every_other_gpu_its_share() {
             let Some(cpus) = partition.default_cpus_per_gpu else { continue };
             for node in cluster.nodes.iter().filter(|node| partition.nodes.contains(&node.name)) {
                 let gpus = node.gpus.len() as u32;
-                assert!(cpus * gpus <= node.cpus, "{name}: {} {}: {cpus} CPUs for each GPU", partition.name, node.name);
+                assert!(
+                    cpus * gpus <= node.cpus,
+                    "{name}: {} {}: {cpus} CPUs for each GPU",
+                    partition.name,
+                    node.name
+                );
             }
         }
     }
@@ -61,6 +72,10 @@ fn a_gpu_job_of_default_size_leaves_every_other_gpu_its_share() {
 
 #[test]
 fn the_networks_are_a_tree_and_blocks() {
-    assert!(matches!(site("university").cluster.topology, Some(Topology::Tree(switches)) if switches.len() == 4));
-    assert!(matches!(site("ai-lab").cluster.topology, Some(Topology::Block(network)) if network.blocks.len() == 3));
+    assert!(
+        matches!(site("university").cluster.topology, Some(Topology::Tree(switches)) if switches.len() == 4)
+    );
+    assert!(
+        matches!(site("ai-lab").cluster.topology, Some(Topology::Block(network)) if network.blocks.len() == 3)
+    );
 }
