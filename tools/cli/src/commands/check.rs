@@ -19,6 +19,9 @@ pub fn run(directory: &Path, as_json: bool) -> u8 {
         for fault in &loaded.diagnostics {
             say::print(&format!("{fault}\n"));
         }
+        if !loaded.not_needed.is_empty() {
+            say::print(&format!("not needed here: {}\n", loaded.not_needed.join(", ")));
+        }
         say::print(&format!("{}: {}\n", directory.display(), summary(&loaded)));
     }
     if usable { 0 } else { 1 }
