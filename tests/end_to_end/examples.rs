@@ -72,13 +72,13 @@ fn the_university_does_what_its_page_says() {
     for (user, options, expected) in [
         (MEMBER.0, "-n 64 -t 2:00:00", "cpu cpu001 64 astro normal"),
         (MEMBER.0, "-p bigmem -n 8", "bigmem big01 8 astro normal"),
-        (MEMBER.0, "-p gpu-l40s --gpus=1", "gpu-l40s l40s01 16 astro normal"),
-        (MEMBER.0, "-p gpu-a100 --gpus=2", "gpu-a100 a10001 32 astro normal"),
-        (MEMBER.0, "-p gpu-h100 --gpus=8 -q paid", "gpu-h100 h10001 64 astro paid"),
+        (MEMBER.0, "-p gpu-l40s --gpus=1", "gpu-l40s l40s-01 16 astro normal"),
+        (MEMBER.0, "-p gpu-a100 --gpus=2", "gpu-a100 a100-01 32 astro normal"),
+        (MEMBER.0, "-p gpu-h100 --gpus=8 -q paid", "gpu-h100 h100-01 64 astro paid"),
         (MEMBER.0, "-p short,cpu -N 4 -n 4", "short cpu[002-005] 4 astro normal"),
         (MEMBER.0, "-p debug -q debug", "debug cpu047 1 astro debug"),
         (MEMBER.0, "-L comsol:2", "cpu cpu002 1 astro normal"),
-        (OTHER.0, "-p gpu-l40s --gpus=1 -t 1:00:00", "gpu-l40s l40s01 16 ml101 teaching"),
+        (OTHER.0, "-p gpu-l40s --gpus=1 -t 1:00:00", "gpu-l40s l40s-01 16 ml101 teaching"),
     ] {
         assert_eq!(runs(&cluster, user, options), expected, "{options}");
     }

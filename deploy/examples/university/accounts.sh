@@ -5,7 +5,7 @@ add() { sacctmgr -i add "$@"; }
 
 # What a job may ask for beside a partition. normal is there from the beginning.
 add qos debug priority=100 description='trying a script out' maxwall=30:00 maxjobsperuser=2 maxtresperuser=cpu=128
-add qos short priority=20 description='the limits of everybody in the partition short' maxtresperuser=cpu=512,gres/gpu=4
+add qos short priority=20 description='the limits of everybody in the partition short' maxtresperuser=cpu=512
 add qos long priority=10 description='beyond three days' maxjobsperuser=4 grptres=cpu=1024
 add qos paid priority=50 description='groups that bought nodes' grptres=gres/gpu=16
 add qos teaching priority=30 description='courses' maxwall=4:00:00 maxtresperuser=gres/gpu=1,cpu=16 maxsubmitjobsperuser=20
