@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use daybook_tests::{Answer, Cluster};
+use daybook_tests::{Answer, Cluster, wait_until};
 
 /// Users whom every Debian has.
 const MEMBER: (u32, &str) = (1, "daemon");
@@ -51,8 +51,11 @@ fn runs(cluster: &Cluster, user: u32, options: &str) -> String {
     let options: Vec<&str> = options.split_whitespace().collect();
     let arguments = [&["--parsable", "-o", "/dev/null", "-D", "/"], &options[..], &["--wrap=true"]].concat();
     let job = cluster.run_as(user, "sbatch", &arguments).ok().trim().to_string();
-    cluster.wait_state(job.parse().expect("a job id"), "RUNNING");
-    cluster.run("squeue", &["-h", "-j", &job, "-o", "%P %N %C %a %q"]).ok().trim().to_string()
+    // With -a: the partition may be hidden.
+    let show =
+        |format: &str| cluster.run("squeue", &["-a", "-h", "-j", &job, "-o", format]).ok().trim().to_string();
+    wait_until(&format!("job {job} runs ({options:?})"), || show("%T") == "RUNNING");
+    show("%P %N %C %a %q")
 }
 
 #[track_caller]
@@ -97,7 +100,7 @@ fn the_university_does_what_its_page_says() {
     // A second job that needs more licences than are left waits for them.
     let waits = ["--parsable", "-o", "/dev/null", "-D", "/", "-L", "comsol:3", "--wrap=true"];
     let waits = cluster.run_as(MEMBER.0, "sbatch", &waits).ok().trim().to_string();
-    daybook_tests::wait_until("it waits for licences", || {
+    wait_until("it waits for licences", || {
         cluster.run("squeue", &["-h", "-j", &waits, "-o", "%r"]).out.trim() == "Licenses"
     });
 
@@ -110,7 +113,7 @@ fn the_university_does_what_its_page_says() {
     assert_eq!(cluster.run("scontrol", &words).ok(), "Reservation created: maintenance\n");
     let long = ["--parsable", "-o", "/dev/null", "-D", "/", "-t", "7-0", "--wrap=true"];
     let long = cluster.run_as(MEMBER.0, "sbatch", &long).ok().trim().to_string();
-    daybook_tests::wait_until("it waits for the maintenance's end", || {
+    wait_until("it waits for the maintenance's end", || {
         let reason = cluster.run("squeue", &["-h", "-j", &long, "-o", "%r"]).out;
         reason.starts_with("ReqNodeNotAvail")
     });
@@ -130,12 +133,12 @@ fn the_lab_does_what_its_page_says() {
     sacctmgr(&cluster, &format!("-i add user {} account=product", OTHER.1));
 
     for (user, options, expected) in [
-        (MEMBER.0, "--gpus-per-node=8 -N 2 -t 1-0", "train h100-[01-02] 224 research research"),
-        (OTHER.0, "--gpus=4", "train h100-03 56 product product"),
+        (MEMBER.0, "--gpus-per-node=8 -N 2 -t 1-0", "train h100-[09-10] 224 research research"),
+        (OTHER.0, "--gpus=4", "train h100-01 56 product product"),
         (
             OTHER.0,
             "-p preemptible -q scavenge --gpus=8 -t 4:00:00",
-            "preemptible h100-04 112 product scavenge",
+            "preemptible h100-02 112 product scavenge",
         ),
         (MEMBER.0, "-p dev -q dev --gpus=1 -t 2:00:00", "dev l40s-01 16 research dev"),
         (MEMBER.0, "-A eval -p eval --gpus=2", "eval h100-15 28 eval eval"),
