@@ -169,12 +169,7 @@ impl<'a> Assignment<'a> {
     }
 
     /// The devices that the lines give, in the order of their files.
-    fn candidates(
-        &mut self,
-        node: &Node,
-        lines: &[&GpuLine],
-        here: bool,
-    ) -> Vec<Candidate> {
+    fn candidates(&mut self, node: &Node, lines: &[&GpuLine], here: bool) -> Vec<Candidate> {
         let name = &node.definition.name;
         let mut candidates = Vec::new();
         let mut seen: BTreeMap<&str, &Place> = BTreeMap::new();

@@ -138,7 +138,10 @@ impl Fault {
         match self {
             Fault::NoPair => {
                 let shown: String = text.trim_end().chars().filter(|c| !c.is_control()).take(60).collect();
-                (format!("\"{shown}\" is no setting"), "expected Key=Value; a value with spaces stands in double quotes, a comment begins with #")
+                (
+                    format!("\"{shown}\" is no setting"),
+                    "expected Key=Value; a value with spaces stands in double quotes, a comment begins with #",
+                )
             }
             Fault::NoValue(key) => (format!("{key}= has no value"), "give it one, or remove it"),
             Fault::Operator(key) => {
