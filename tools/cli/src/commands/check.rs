@@ -45,7 +45,7 @@ pub fn run_settings(word: &str, as_json: bool) -> u8 {
         return 0;
     }
     if !as_json {
-        say::line(&format!("daybook: Slurm has no setting with \"{word}\" in its name or meaning"));
+        say::line(format!("daybook: Slurm has no setting with \"{word}\" in its name or meaning"));
     }
     1
 }
