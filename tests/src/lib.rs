@@ -10,6 +10,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -49,6 +50,8 @@ pub struct Cluster {
     daemon: Option<Child>,
     /// Whether a daemon has written since the log was verified.
     is_unverified: bool,
+    /// A copy of the client where every user can pass.
+    client: OnceLock<PathBuf>,
     _keep: Option<TempDir>,
 }
 
@@ -96,7 +99,13 @@ impl Cluster {
             let gres = format!("NodeName=g1 Name=gpu Type=a100 File={}/gpu[0-3]\n", gpus.display());
             std::fs::write(config.join("gres.conf"), gres).expect("gres.conf");
         }
-        Cluster { root: root.to_path_buf(), daemon: None, is_unverified: false, _keep: None }
+        Cluster {
+            root: root.to_path_buf(),
+            daemon: None,
+            is_unverified: false,
+            client: OnceLock::new(),
+            _keep: None,
+        }
     }
 
     /// A started cluster with [`TWO_NODES`].
@@ -196,11 +205,15 @@ impl Cluster {
     /// Runs a client's command as another user (and group of the same number); needs root.
     pub fn run_as(&self, uid: u32, name: &str, arguments: &[&str]) -> Answer {
         use std::os::unix::process::CommandExt;
-        // The build may lie where other users cannot pass.
-        let client = self.root.join("daybook");
-        if !client.exists() {
-            std::fs::copy(program("daybook"), &client).expect("a copy of the client");
-        }
+        // The build may lie where other users cannot pass. It is copied by one of those who come together: the others
+        // would find it written to.
+        let client = self.client.get_or_init(|| {
+            let client = self.root.join("daybook");
+            if !client.exists() {
+                std::fs::copy(program("daybook"), &client).expect("a copy of the client");
+            }
+            client
+        });
         let mut command = Command::new(client);
         command.arg(name).args(arguments).env("DAYBOOK_SOCKET", self.socket()).env("TZ", "UTC");
         command.current_dir("/").stdin(Stdio::null()).uid(uid).gid(uid);

@@ -476,7 +476,7 @@ fn a_policy_of_other_parameters_has_another_hash() {
         concat!(
             r#"{"backfill":true,"considered_min":1000,"finished_max":1000,"jobs_max":1,"order":"queue","#,
             r#""reasons_max":1000,"reservations":1,"reservations_max":256,"starts_max":1000,"#,
-            r#""steps_max":200000000,"version":5,"weights":null}"#
+            r#""steps_max":200000000,"version":6,"weights":null}"#
         )
     );
 }
