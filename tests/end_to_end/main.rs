@@ -4,6 +4,7 @@ mod accounts;
 mod arrays;
 mod changes;
 mod crash;
+mod examples;
 mod licenses;
 mod lifecycle;
 mod limits;

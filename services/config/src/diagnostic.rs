@@ -169,16 +169,29 @@ pub(crate) fn did_you_mean<'a>(
     }
 }
 
-/// The candidate that is most like the word: at most a third of its letters differ. The first of equals.
+/// The candidate that is most like the word: at most a third of its letters differ. The first of equals. Names that
+/// differ by a number, such as two nodes, are both meant.
 fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
     let far = word.chars().count().div_ceil(3).min(4);
     candidates
         .into_iter()
+        .filter(|candidate| !differ_by_number(&word, &candidate.to_ascii_lowercase()))
         .map(|candidate| (strsim::damerau_levenshtein(&word, &candidate.to_ascii_lowercase()), candidate))
         .filter(|&(distance, _)| distance <= far)
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// Whether two names are the same but for numbers in them: `n3` and `n4`, not `n3` and `n03`.
+fn differ_by_number(one: &str, other: &str) -> bool {
+    let is_digit = |character: char| character.is_ascii_digit();
+    let letters = |name: &str| name.replace(is_digit, "");
+    let numbers = |name: &str| -> Vec<String> {
+        let digits = name.split(|character| !is_digit(character)).filter(|digits| !digits.is_empty());
+        digits.map(|digits| digits.trim_start_matches('0').to_string()).collect()
+    };
+    letters(one) == letters(other) && numbers(one) != numbers(other)
 }
 
 #[cfg(test)]
@@ -187,13 +200,16 @@ mod tests {
 
     #[test]
     fn the_nearest_word_is_offered_and_a_far_one_is_not() {
-        let known = ["KillWait", "WaitTime", "MinJobAge", "MaxJobCount"];
+        let known = ["KillWait", "WaitTime", "MinJobAge", "MaxJobCount", "node03"];
         for (word, found) in [
             ("KilWait", Some("KillWait")),
             ("killwiat", Some("KillWait")),
             ("MaxJobCnt", Some("MaxJobCount")),
             ("Flavour", None),
             ("x", None),
+            ("node4", None),
+            ("node3", Some("node03")),
+            ("noed03", Some("node03")),
         ] {
             assert_eq!(nearest(word, known), found, "{word}");
         }

@@ -79,6 +79,8 @@ struct Assignment<'a> {
     users: BTreeMap<String, (Place, Vec<NodeName>)>,
     /// Nodes with `Gres=` at this place that no line of an existing `gres.conf` is for.
     without_line: BTreeMap<(Place, String), Vec<NodeName>>,
+    /// Device files that the line at the first place gives again after the one at the second, and the nodes.
+    twice: BTreeMap<(Place, Place), (BTreeSet<String>, BTreeSet<NodeName>)>,
 }
 
 impl<'a> Assignment<'a> {
@@ -95,6 +97,7 @@ impl<'a> Assignment<'a> {
             missing: BTreeMap::new(),
             users: BTreeMap::new(),
             without_line: BTreeMap::new(),
+            twice: BTreeMap::new(),
         };
         for line in conf.iter().flat_map(|conf| &conf.gpus) {
             match &line.nodes {
@@ -130,7 +133,7 @@ impl<'a> Assignment<'a> {
         }
         if let Some(first) = lines.first() {
             let place = first.place.clone();
-            let candidates = self.candidates(node, &lines, here, findings);
+            let candidates = self.candidates(node, &lines, here);
             return match fit(&node.gres, &candidates) {
                 Some(fitting) => {
                     check_closeness(node, &fitting, findings);
@@ -166,21 +169,17 @@ impl<'a> Assignment<'a> {
     }
 
     /// The devices that the lines give, in the order of their files.
-    fn candidates(
-        &mut self,
-        node: &Node,
-        lines: &[&GpuLine],
-        here: bool,
-        findings: &mut Findings,
-    ) -> Vec<Candidate> {
+    fn candidates(&mut self, node: &Node, lines: &[&GpuLine], here: bool) -> Vec<Candidate> {
         let name = &node.definition.name;
         let mut candidates = Vec::new();
         let mut seen: BTreeMap<&str, &Place> = BTreeMap::new();
         for line in lines {
             for file in &line.files {
                 if let Some(first) = seen.insert(file, &line.place) {
-                    let what = format!("{file} is given twice to {name}: here and at {first}");
-                    findings.error(&line.place, what, "keep one of them");
+                    let key = (line.place.clone(), first.clone());
+                    let (files, nodes) = self.twice.entry(key).or_default();
+                    files.insert(file.clone());
+                    nodes.insert(name.clone());
                 }
                 let uuid = if here { self.check_device(node, line, file) } else { None };
                 candidates.push(Candidate { file: Some(file.clone()), uuid, ..Candidate::of(line) });
@@ -253,6 +252,11 @@ impl<'a> Assignment<'a> {
         for ((place, gres), nodes) in &self.without_line {
             let what = format!("{} has Gres={gres}, but no line in gres.conf", fold(nodes));
             findings.warning(place, what, "its GPUs have no device files; add NodeName=… Name=gpu File=…");
+        }
+        for ((place, first), (files, nodes)) in &self.twice {
+            let files = hostlist::compress(files.iter().map(String::as_str));
+            let what = format!("{files} is given twice to {}: here and at {first}", fold(nodes));
+            findings.error(place, what, "keep one of them");
         }
         self.report_shared(findings);
     }

@@ -3,10 +3,10 @@
 use daybook_schemas::grammar::hostlist;
 use daybook_schemas::grammar::index_set::IndexSet;
 
-use crate::diagnostic::{Findings, Place, did_you_mean};
+use crate::diagnostic::{Findings, Place};
 use crate::files::Files;
 use crate::gres_text::{GPUS_MAX, legal_type};
-use crate::keys::{Key, find, is_supported, no_effect, no_effect_unless, supported};
+use crate::keys::{Key, find, is_supported, known_word, no_effect, no_effect_unless, supported};
 use crate::lines::{Line, Pair, read_lines};
 use crate::values;
 
@@ -15,9 +15,9 @@ pub(crate) const GRES_CONF: &str = "gres.conf";
 
 /// Keys of `gres.conf`, in alphabetical order.
 pub(crate) const KEYS: &[Key] = &[
-    supported("AutoDetect", "nvml: GPUs of this machine are found through the driver; off"),
+    supported("AutoDetect", "how GPUs of this machine are found; default off").of(DETECTION),
     supported("Cores", "cores that the GPUs are bound to, by index, such as 0-15"),
-    supported("Count", "how many, where no File is given; 1"),
+    supported("Count", "how many, where no File is given; default 1"),
     supported("CPUs", "the same as Cores"),
     supported("File", "device files, such as /dev/nvidia[0-3]"),
     no_effect_unless("Flags", &["nvidia_gpu_env", "countonly"], "other environments of GPU jobs"),
@@ -25,8 +25,8 @@ pub(crate) const KEYS: &[Key] = &[
     supported("Link", "the same as Links"),
     supported("Links", "links to each GPU of the node, by index, -1 for itself: -1,16,16,16"),
     no_effect("MultipleFiles", "several device files of one GPU slice"),
-    supported("Name", "gpu; others have no effect"),
-    supported("NodeName", "nodes that the line is for; all that declare GPUs"),
+    supported("Name", "the generic resource of the line").of(NAMES),
+    supported("NodeName", "nodes that the line is for; default: all that declare GPUs"),
     supported("Type", "the GPUs' type, such as a100"),
 ];
 
@@ -114,20 +114,26 @@ impl GresConf {
     }
 }
 
+/// Words of `AutoDetect`.
+pub(crate) const DETECTION: &[Key] = &[
+    supported("nvml", "GPUs of this machine are found through NVIDIA's driver"),
+    supported("off", "they are not"),
+    no_effect("nvidia", "detection other than by nvml"),
+    no_effect("rsmi", "detection other than by nvml"),
+    no_effect("oneapi", "detection other than by nvml"),
+    no_effect("nrt", "detection other than by nvml"),
+    no_effect("full", "detection other than by nvml"),
+];
+
+/// Words of `Name`.
+pub(crate) const NAMES: &[Key] = &[
+    supported("gpu", "whole GPUs"),
+    no_effect("mps", "any generic resource but gpu"),
+    no_effect("shard", "any generic resource but gpu"),
+];
+
 fn auto_detect(pair: &Pair, findings: &mut Findings) -> Option<bool> {
-    match pair.value.to_ascii_lowercase().as_str() {
-        "nvml" => Some(true),
-        "off" => Some(false),
-        "nvidia" | "rsmi" | "oneapi" | "nrt" | "full" => {
-            findings.without_effect(&pair.place, &pair.text(), "detection other than by nvml");
-            None
-        }
-        other => {
-            let remedy = did_you_mean(other, ["nvml", "off"], "expected nvml or off");
-            findings.error(&pair.place, format!("{} is not known", pair.text()), remedy);
-            None
-        }
-    }
+    known_word(pair, &pair.value, DETECTION, findings).map(|key| key.name == "nvml")
 }
 
 fn gpu_line<'a>(

@@ -5,9 +5,10 @@
 //! one that only Slurm's own daemons need is listed in [`Loaded::not_needed`]; one that nobody knows is an error.
 //! Without a `slurm.conf` the machine describes itself as a cluster of one node.
 //!
-//! Used by the daemon and by `daybook check`. `docs/configuration.md` is the page for people; a test holds its
-//! tables and the ones here together.
+//! Used by the daemon and by `daybook check`. `docs/configuration.md` is the page for people;
+//! `docs/slurm-conf.md` is made from the tables here ([`settings`]).
 
+mod catalogue;
 mod change;
 mod daybook_toml;
 mod diagnostic;
@@ -39,6 +40,7 @@ use daybook_schemas::node::{ClusterParameters, NodeDefinition, PartitionDefiniti
 use daybook_schemas::topology::Topology;
 use serde::Serialize;
 
+pub use catalogue::{Setting, SettingGroup, SettingStanding, settings};
 pub use change::{RefusedSetting, change_partition, is_partition_key};
 pub use diagnostic::{Diagnostic, Severity};
 pub use machine::{CpuTopology, FoundGpu, LocalMachine, Machine, gpu_type};

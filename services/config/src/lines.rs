@@ -138,7 +138,10 @@ impl Fault {
         match self {
             Fault::NoPair => {
                 let shown: String = text.trim_end().chars().filter(|c| !c.is_control()).take(60).collect();
-                (format!("\"{shown}\" is no setting"), "expected Key=Value; a comment begins with #")
+                (
+                    format!("\"{shown}\" is no setting"),
+                    "expected Key=Value; a value with spaces stands in double quotes, a comment begins with #",
+                )
             }
             Fault::NoValue(key) => (format!("{key}= has no value"), "give it one, or remove it"),
             Fault::Operator(key) => {
@@ -253,7 +256,7 @@ mod tests {
         assert_eq!(lines, ["A=1@1", "F=6@6"]);
         expect_test::expect![[r#"
             f:1: error: "oops B=2" is no setting
-                expected Key=Value; a comment begins with #
+                expected Key=Value; a value with spaces stands in double quotes, a comment begins with #
             f:2: error: C= has no value
                 give it one, or remove it
             f:3: error: the quotes of D are not closed
@@ -261,7 +264,7 @@ mod tests {
             f:4: error: E is changed instead of set
                 write Key=Value with the whole value
             f:5: error: "Ä=1" is no setting
-                expected Key=Value; a comment begins with #"#]]
+                expected Key=Value; a value with spaces stands in double quotes, a comment begins with #"#]]
         .assert_eq(&faults.join("\n"));
     }
 

@@ -8,7 +8,7 @@ use daybook_schemas::topology::{BlockDefinition, BlockTopology, SwitchDefinition
 
 use crate::diagnostic::{Findings, Place, did_you_mean};
 use crate::files::Files;
-use crate::keys::{Key, no_effect, supported};
+use crate::keys::{Key, known_word, no_effect, not_needed, supported};
 use crate::lines::{Line, Pair, read_lines};
 use crate::slurm_conf::partitions::Named;
 use crate::slurm_conf::{Fields, Record, SlurmConf};
@@ -138,24 +138,27 @@ pub(crate) fn read(
     }
 }
 
+/// What other plugins would do.
+const OTHER_NETWORKS: &str = "placement in a torus, a hypercube or a ring";
+
+/// Words of `TopologyPlugin`.
+pub(crate) const PLUGINS: &[Key] = &[
+    supported("topology/tree", "switches, from topology.conf"),
+    supported("topology/block", "blocks of nodes, from topology.conf"),
+    not_needed("topology/flat", "all nodes are equally close"),
+    not_needed("topology/default", "all nodes are equally close"),
+    not_needed("topology/none", "all nodes are equally close"),
+    no_effect("topology/3d_torus", OTHER_NETWORKS),
+    no_effect("topology/hypercube", OTHER_NETWORKS),
+    no_effect("topology/ring", OTHER_NETWORKS),
+];
+
 /// `None`: all nodes are equally close.
 fn plugin(pair: &Pair, findings: &mut Findings) -> Option<Plugin> {
-    match pair.value.to_ascii_lowercase().as_str() {
-        "topology/tree" => Some(Plugin::Tree),
-        "topology/block" => Some(Plugin::Block),
-        "topology/none" | "topology/default" | "topology/flat" => None,
-        "topology/3d_torus" | "topology/hypercube" | "topology/ring" => {
-            findings.without_effect(&pair.place, &pair.text(), "placement in a torus, a hypercube or a ring");
-            None
-        }
-        other => {
-            let known = ["topology/tree", "topology/block", "topology/flat"];
-            let remedy =
-                did_you_mean(other, known, "expected topology/tree, topology/block or topology/flat");
-            findings.error(&pair.place, format!("{} is not known", pair.text()), remedy);
-            None
-        }
-    }
+    known_word(pair, &pair.value, PLUGINS, findings).map(|key| match key.name {
+        "topology/block" => Plugin::Block,
+        _ => Plugin::Tree,
+    })
 }
 
 /// Puts a line to the records that count, or to the sizes of blocks.

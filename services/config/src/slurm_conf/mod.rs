@@ -3,7 +3,7 @@
 //! [`read`] collects lines into parameters and records (nodes, partitions, node sets); [`parameters`],
 //! [`nodes`] and [`partitions`] give them their meaning.
 
-mod enforcement;
+pub(crate) mod enforcement;
 pub(crate) mod node_state;
 pub(crate) mod nodes;
 pub(crate) mod parameter_keys;
@@ -11,7 +11,7 @@ pub(crate) mod parameters;
 pub(crate) mod partition;
 pub(crate) mod partitions;
 pub(crate) mod preemption;
-mod priority;
+pub(crate) mod priority;
 pub(crate) mod topology;
 
 use std::collections::BTreeMap;

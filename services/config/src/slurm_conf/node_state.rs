@@ -8,16 +8,32 @@ use daybook_schemas::node::{InitialNodeState, NodeUpdateState};
 use super::nodes::Node;
 use super::{Fields, Record};
 use crate::diagnostic::{Findings, did_you_mean};
-use crate::keys::{Key, supported};
+use crate::keys::{Key, known_word, refused, supported};
 use crate::lines::Pair;
 
 /// Keys of a `DownNodes` line.
-const KEYS: &[Key] = &[supported("Reason", "why"), supported("State", "DOWN or DRAIN")];
+pub(crate) const DOWN_NODES_KEYS: &[Key] = &[supported("Reason", "why"), supported("State", "DOWN or DRAIN")];
 
-/// The states that a node may begin in.
-const STATES: [&str; 4] = ["UNKNOWN", "IDLE", "DOWN", "DRAIN"];
-/// States of Slurm that are not supported yet.
-const REFUSED: [&str; 6] = ["CLOUD", "FUTURE", "FAIL", "FAILING", "EXTERNAL", "DYNAMIC"];
+/// Why a state of Slurm is not one that a node can begin in.
+const NO_POWER: &str =
+    "nodes that are made and switched on when needed are not there; use UNKNOWN, DOWN or DRAIN";
+const NO_FUTURE: &str =
+    "every node of the file is part of the cluster; use UNKNOWN, DOWN or DRAIN, or remove the node";
+const NO_FAIL: &str = "use DOWN or DRAIN";
+
+/// Words of a node's `State`.
+pub(crate) const STATES: &[Key] = &[
+    supported("UNKNOWN", "its agent says what it is"),
+    supported("IDLE", "the same as UNKNOWN"),
+    supported("DOWN", "it gets no work until an administrator resumes it"),
+    supported("DRAIN", "it gets no work until an administrator resumes it, and what runs goes on"),
+    refused("CLOUD", NO_POWER),
+    refused("DYNAMIC", NO_FUTURE),
+    refused("EXTERNAL", NO_FUTURE),
+    refused("FAIL", NO_FAIL),
+    refused("FAILING", NO_FAIL),
+    refused("FUTURE", NO_FUTURE),
+];
 
 /// The state that a node begins in; `None` where registration decides.
 pub(super) fn initial(
@@ -27,21 +43,12 @@ pub(super) fn initial(
 ) -> Option<InitialNodeState> {
     let reason = reason.map(|pair| pair.value.clone()).unwrap_or_default();
     let pair = state?;
-    match pair.value.to_ascii_uppercase().as_str() {
-        "UNKNOWN" | "IDLE" => None,
-        "DOWN" => Some(InitialNodeState { state: NodeUpdateState::Down, reason }),
-        "DRAIN" => Some(InitialNodeState { state: NodeUpdateState::Drain, reason }),
-        other if REFUSED.contains(&other) => {
-            let remedy = "use UNKNOWN, DOWN or DRAIN, or remove the node";
-            findings.error(&pair.place, format!("{} is not supported yet", pair.text()), remedy);
-            None
-        }
-        _ => {
-            let remedy = did_you_mean(&pair.value, STATES, "expected UNKNOWN, IDLE, DOWN or DRAIN");
-            findings.error(&pair.place, format!("{} is no state of a node", pair.text()), remedy);
-            None
-        }
-    }
+    let state = match known_word(pair, &pair.value, STATES, findings)?.name {
+        "DOWN" => NodeUpdateState::Down,
+        "DRAIN" => NodeUpdateState::Drain,
+        _ => return None,
+    };
+    Some(InitialNodeState { state, reason })
 }
 
 /// Applies the `DownNodes` lines; without `State=` they mean DOWN.
@@ -50,7 +57,7 @@ pub(crate) fn apply_down_nodes(records: &[Record], nodes: &mut [Node], findings:
         nodes.iter().enumerate().map(|(at, node)| (node.definition.name.to_string(), at)).collect();
     for record in records {
         let mut fields = Fields::default();
-        fields.overlay(record, KEYS, "key of a DownNodes line", &[], findings);
+        fields.overlay(record, DOWN_NODES_KEYS, "key of a DownNodes line", &[], findings);
         let state = match fields.get("State") {
             Some(_) => initial(fields.get("State"), fields.get("Reason"), findings),
             None => Some(InitialNodeState {

@@ -9,6 +9,7 @@ use daybook_schemas::{Mebibytes, NodeName};
 use super::topology::{self, Given, Misfit, Topology};
 use super::{Fields, Record, node_state};
 use crate::diagnostic::{Findings, Place};
+use crate::gres_conf;
 use crate::gres_text::{self, GresEntry};
 use crate::keys::{Key, no_effect, no_effect_unless, not_needed, supported};
 use crate::lines::Pair;
@@ -17,31 +18,31 @@ use crate::values;
 /// Keys of a `NodeName` line, in alphabetical order.
 pub(crate) const KEYS: &[Key] = &[
     not_needed("BcastAddr", "how Slurm's daemons talk"),
-    supported("Boards", "boards, to 65533; 1"),
+    supported("Boards", "boards, to 65533; default 1"),
     no_effect_unless("CoreSpecCount", &["0"], "cores reserved for the system"),
-    supported("CoresPerSocket", "cores of each socket, to 65533; 1"),
+    supported("CoresPerSocket", "cores of each socket, to 65533; default 1"),
     no_effect_unless("CpuBind", &["none", "no"], "binding of tasks"),
-    supported("CPUs", "CPUs, to 65533; the product of sockets, cores and threads"),
+    supported("CPUs", "CPUs, to 65533; default: sockets × cores × threads"),
     no_effect("CpuSpecList", "CPUs reserved for the system"),
     supported("Feature", "words for --constraint, commas between"),
     supported("Features", "the same as Feature"),
-    supported("Gres", "generic resources: gpu, gpu:4, gpu:a100:4; others than gpu have no effect"),
+    supported("Gres", "generic resources: gpu, gpu:4, gpu:a100:4; default none").of(gres_conf::NAMES),
     no_effect_unless("MemSpecLimit", &["0"], "memory reserved for the system"),
-    supported("NodeAddr", "addresses, one or as many as names; the host names"),
-    supported("NodeHostname", "the machines' host names, one or as many as names; the node names"),
+    supported("NodeAddr", "addresses, one or as many as names; default: the host names"),
+    supported("NodeHostname", "the machines' host names, one or as many as names; default: the node names"),
     supported("Port", "Slurm's ports, one or as many as names; checked, not used"),
     supported("Procs", "the same as CPUs"),
-    supported("RealMemory", "memory in MiB; 1"),
+    supported("RealMemory", "memory in MiB; default 1"),
     supported("Reason", "why a node is down or drained"),
     no_effect("RestrictedCoresPerGPU", "cores reserved for GPU jobs"),
-    supported("Sockets", "sockets in all; follows from CPUs"),
+    supported("Sockets", "sockets in all; default: what follows from CPUs"),
     supported("SocketsPerBoard", "sockets of each board"),
-    supported("State", "UNKNOWN, IDLE, DOWN or DRAIN; CLOUD, FUTURE and others are refused"),
-    supported("ThreadsPerCore", "threads of each core, to 65533; 1"),
-    supported("TmpDisk", "temporary disk in MiB; 0"),
+    supported("State", "the state that it begins in; default UNKNOWN").of(node_state::STATES),
+    supported("ThreadsPerCore", "threads of each core, to 65533; default 1"),
+    supported("TmpDisk", "temporary disk in MiB; default 0"),
     no_effect("Topology", "several topologies in one cluster"),
     no_effect("TRESWeights", "billing by weights of a node"),
-    supported("Weight", "light nodes are used first; 1"),
+    supported("Weight", "light nodes are used first; default 1"),
 ];
 
 const KIND: &str = "key of a node";

@@ -14,7 +14,7 @@ use super::priority::priority;
 use super::{SLURM_CONF, SlurmConf};
 use crate::daybook_toml::BACKFILL_RESERVATIONS_MAX;
 use crate::diagnostic::{Findings, Place, did_you_mean};
-use crate::keys::is_supported;
+use crate::keys::{Key, is_supported, known_word, no_effect, not_needed, supported};
 use crate::lines::Pair;
 use crate::machine::Machine;
 use crate::values;
@@ -220,21 +220,33 @@ fn select_type(conf: &SlurmConf, findings: &mut Findings) -> bool {
     values::choice(pair, WORDS, findings).unwrap_or(false)
 }
 
-/// Options that choose among equals, or say what happens anyway.
-const FINE_OPTIONS: [&str; 4] = ["cr_cpu", "cr_cpu_memory", "other_cons_res", "other_cons_tres"];
-/// Options that would change placement.
-const PLACEMENT_OPTIONS: [&str; 8] = [
-    "cr_core_default_dist_block",
-    "cr_lln",
-    "cr_one_task_per_core",
-    "cr_pack_nodes",
-    "enforce_binding_gres",
-    "ll_shared_gres",
-    "multiple_sharing_gres_pj",
-    "one_task_per_sharing_gres",
+/// What words of tasks' placement are about.
+const PLACEMENT: &str = "this way of placing tasks";
+
+/// Words of `SelectTypeParameters`. CPUs are given out one by one: where a core or socket has several, words that
+/// ask for whole ones are reported apart.
+pub(crate) const SELECT_OPTIONS: &[Key] = &[
+    supported("CR_Core", "CPUs; a warning where a core has several, which are given out one by one"),
+    no_effect("CR_Core_Default_Dist_Block", PLACEMENT),
+    supported("CR_Core_Memory", "the same as CR_Core, and memory"),
+    supported("CR_CPU", "CPUs"),
+    supported("CR_CPU_Memory", "CPUs and memory"),
+    no_effect("CR_LLN", PLACEMENT),
+    supported("CR_Memory", "memory beside CPUs"),
+    no_effect("CR_One_Task_Per_Core", PLACEMENT),
+    no_effect("CR_Pack_Nodes", PLACEMENT),
+    supported("CR_Socket", "CPUs; a warning where a socket has several, which are given out one by one"),
+    supported("CR_Socket_Memory", "the same as CR_Socket, and memory"),
+    no_effect("ENFORCE_BINDING_GRES", PLACEMENT),
+    no_effect("LL_SHARED_GRES", PLACEMENT),
+    no_effect("MULTIPLE_SHARING_GRES_PJ", PLACEMENT),
+    not_needed("NONE", "no word"),
+    no_effect("ONE_TASK_PER_SHARING_GRES", PLACEMENT),
+    not_needed("OTHER_CONS_RES", "what select/linear is done by anyway"),
+    not_needed("OTHER_CONS_TRES", "what select/linear is done by anyway"),
 ];
-/// Options that give CPUs out by the core or socket.
-const COARSE_OPTIONS: [&str; 4] = ["cr_core", "cr_core_memory", "cr_socket", "cr_socket_memory"];
+/// Those that give CPUs out by the core or socket.
+const COARSE_OPTIONS: [&str; 4] = ["CR_Core", "CR_Core_Memory", "CR_Socket", "CR_Socket_Memory"];
 
 /// Whether memory is consumed; the pair where CPUs are to be given out by the core or the socket.
 fn select_type_parameters(
@@ -244,20 +256,13 @@ fn select_type_parameters(
 ) -> Option<Pair> {
     let pair = conf.parameter("SelectTypeParameters")?;
     let mut coarse = None;
-    let options = values::list(&pair.value.to_ascii_lowercase());
-    cluster.memory_is_consumed = options.iter().any(|option| option.ends_with("_memory"));
+    let options = values::list(&pair.value);
+    cluster.memory_is_consumed =
+        options.iter().any(|option| option.to_ascii_lowercase().ends_with("_memory"));
     for option in &options {
-        let option = option.as_str();
-        if COARSE_OPTIONS.contains(&option) {
+        let key = known_word(pair, option, SELECT_OPTIONS, findings);
+        if key.is_some_and(|key| COARSE_OPTIONS.contains(&key.name)) {
             coarse = Some(pair.clone());
-        } else if PLACEMENT_OPTIONS.contains(&option) {
-            let setting = format!("SelectTypeParameters={}", option.to_ascii_uppercase());
-            findings.without_effect(&pair.place, &setting, "this way of placing tasks");
-        } else if !FINE_OPTIONS.contains(&option) && option != "cr_memory" && option != "none" {
-            let known = FINE_OPTIONS.iter().chain(&PLACEMENT_OPTIONS).chain(&COARSE_OPTIONS).copied();
-            let remedy = did_you_mean(option, known, "expected such as CR_Core_Memory or CR_CPU");
-            let what = format!("SelectTypeParameters has an unknown option \"{option}\"");
-            findings.error(&pair.place, what, remedy);
         }
     }
     coarse

@@ -9,6 +9,7 @@ use super::parameters::default_memory;
 use super::partitions::Named;
 use super::preemption::preempt_mode;
 use crate::diagnostic::Findings;
+use crate::keys::{Key, Standing, no_effect, supported};
 use crate::lines::Pair;
 use crate::values;
 
@@ -213,18 +214,29 @@ fn all_or_list(pair: &Pair) -> Option<Vec<String>> {
     (!names.is_empty() && !pair.value.eq_ignore_ascii_case("ALL")).then_some(names)
 }
 
+/// Words of `OverSubscribe`, before a count: `FORCE:4`.
+pub(crate) const SHARING: &[Key] = &[
+    supported("NO", "a CPU belongs to one job at a time"),
+    supported("EXCLUSIVE", "each job has its nodes alone"),
+    no_effect("YES", "sharing CPUs among jobs"),
+    no_effect("FORCE", "sharing CPUs among jobs"),
+];
+
 fn exclusive(pair: &Pair, findings: &mut Findings) -> bool {
-    let word = pair.value.split(':').next().unwrap_or_default().to_ascii_uppercase();
-    match word.as_str() {
-        "EXCLUSIVE" => true,
-        // One job at a time is what NO means.
-        "NO" => false,
-        "YES" | "FORCE" if pair.value.ends_with(":1") => false,
-        "YES" | "FORCE" => {
-            findings.without_effect(&pair.place, &pair.text(), "sharing CPUs among jobs");
+    // One job at a time is what NO means.
+    if let Some((word, "1")) = pair.value.split_once(':')
+        && ["YES", "FORCE"].iter().any(|sharing| word.eq_ignore_ascii_case(sharing))
+    {
+        return false;
+    }
+    let word = pair.value.split(':').next().unwrap_or_default();
+    match SHARING.iter().find(|key| key.name.eq_ignore_ascii_case(word)) {
+        Some(key) if key.standing == Standing::Supported => key.name == "EXCLUSIVE",
+        Some(key) => {
+            findings.without_effect(&pair.place, &pair.text(), key.about);
             false
         }
-        _ => {
+        None => {
             let remedy = "expected NO, EXCLUSIVE, YES or FORCE";
             findings.error(&pair.place, format!("{} is not known", pair.text()), remedy);
             false

@@ -5,66 +5,63 @@ use std::collections::{BTreeMap, BTreeSet};
 use daybook_schemas::grammar::hostlist;
 use daybook_schemas::node::{NodeDefinition, PartitionDefinition};
 
-use super::partition::overlay;
-use super::{Fields, Record};
+use super::partition::{self, overlay};
+use super::{Fields, Record, preemption};
 use crate::diagnostic::{Findings, Place, did_you_mean};
 use crate::keys::{Key, no_effect, no_effect_unless, not_needed, supported};
 use crate::lines::Pair;
 
 /// Keys of a `PartitionName` line, in alphabetical order.
 pub(crate) const KEYS: &[Key] = &[
-    supported("AllocNodes", "machines on which jobs may be submitted; ALL"),
-    supported("AllowAccounts", "accounts that may use it; ALL"),
-    supported("AllowGroups", "Unix groups that may use it; ALL"),
-    supported("AllowQos", "QOS that may use it; ALL"),
+    supported("AllocNodes", "machines on which jobs may be submitted; default ALL"),
+    supported("AllowAccounts", "accounts that may use it; default ALL"),
+    supported("AllowGroups", "Unix groups that may use it; default ALL"),
+    supported("AllowQos", "QOS that may use it; default ALL"),
     no_effect("Alternate", "another partition while this one is down"),
     no_effect_unless("CpuBind", &["none", "no"], "binding of tasks"),
-    supported("Default", "YES: jobs without -p go here; NO"),
-    supported("DefaultTime", "time limit of jobs that ask for none; MaxTime"),
+    supported("Default", "YES: jobs without -p go here; default NO"),
+    supported("DefaultTime", "time limit of jobs that ask for none; default MaxTime"),
     supported("DefCpuPerGPU", "CPUs for each GPU of jobs that ask for no CPUs"),
-    supported("DefMemPerCPU", "default memory for each CPU, MiB; the cluster's"),
-    supported("DefMemPerGPU", "default memory for each GPU, MiB; the cluster's"),
-    supported("DefMemPerNode", "default memory on each node, MiB; the cluster's"),
-    supported("DenyAccounts", "accounts that may not use it; nothing beside AllowAccounts"),
-    supported("DenyQos", "QOS that may not use it; nothing beside AllowQos"),
-    supported("DisableRootJobs", "YES: root's jobs are refused; NO"),
+    supported("DefMemPerCPU", "default memory for each CPU, MiB; default: the cluster's"),
+    supported("DefMemPerGPU", "default memory for each GPU, MiB; default: the cluster's"),
+    supported("DefMemPerNode", "default memory on each node, MiB; default: the cluster's"),
+    supported("DenyAccounts", "accounts that may not use it; not read beside AllowAccounts"),
+    supported("DenyQos", "QOS that may not use it; not read beside AllowQos"),
+    supported("DisableRootJobs", "YES: root's jobs are refused; default NO"),
     no_effect_unless("ExclusiveTopo", &["no", "0", "false"], "jobs that have switches or blocks alone"),
     no_effect_unless("ExclusiveUser", &["no", "0", "false"], "nodes of one user only"),
     supported(
         "GraceTime",
-        "seconds that its runs are warned before they give way to those of a higher tier; 0",
+        "seconds that its runs are warned before they give way to those of a higher tier; default 0",
     ),
-    supported("Hidden", "YES: not shown unless asked for; NO"),
+    supported("Hidden", "YES: not shown unless asked for; default NO"),
     supported("JobDefaults", "DefCpuPerGPU=N and DefMemPerGPU=N, joined by a comma"),
     no_effect_unless("LLN", &["no", "0", "false"], "placement on the least loaded nodes"),
     no_effect_unless("MaxCPUsPerNode", &["unlimited"], "a limit on CPUs of each node"),
     no_effect_unless("MaxCPUsPerSocket", &["unlimited"], "a limit on CPUs of each socket"),
     no_effect_unless("MaxMemPerCPU", &["0", "unlimited"], "a limit on memory for each CPU"),
-    supported("MaxMemPerNode", "the most memory of a job on a node, MiB; UNLIMITED"),
-    supported("MaxNodes", "the most nodes of a job; UNLIMITED"),
-    supported("MaxTime", "the longest time limit; UNLIMITED"),
-    supported("MinNodes", "the fewest nodes of a job; 0"),
+    supported("MaxMemPerNode", "the most memory of a job on a node, MiB; default UNLIMITED"),
+    supported("MaxNodes", "the most nodes of a job; default UNLIMITED"),
+    supported("MaxTime", "the longest time limit; default UNLIMITED"),
+    supported("MinNodes", "the fewest nodes of a job; default 0"),
     supported("Nodes", "nodes, node sets or ALL"),
-    supported(
-        "OverSubscribe",
-        "NO or EXCLUSIVE (each job has its nodes alone); YES and FORCE have no effect",
-    ),
+    supported("OverSubscribe", "who else may be on a job's nodes; default NO").of(partition::SHARING),
     no_effect("OverTimeLimit", "a partition's own time beyond the limit"),
     no_effect_unless("PowerDownOnIdle", &["no", "0", "false"], "switching nodes off and on"),
-    supported("PreemptMode", "how its runs give way: OFF, CANCEL or REQUEUE; the cluster's"),
+    supported("PreemptMode", "how its runs give way; default: the cluster's").of(preemption::MODES),
     supported("Priority", "sets PriorityJobFactor and PriorityTier"),
-    supported("PriorityJobFactor", "share of priority by partition, to 65533; 1"),
-    supported("PriorityTier", "jobs of higher tiers come first, to 65533; 1"),
+    supported("PriorityJobFactor", "share of priority by partition, to 65533; default 1"),
+    supported("PriorityTier", "jobs of higher tiers come first, to 65533; default 1"),
     supported(
         "QOS",
         "the QOS whose limits hold for all jobs of the partition (with AccountingStorageEnforce=limits)",
     ),
     no_effect_unless("ReqResv", &["no", "0", "false"], "jobs with a reservation only"),
     not_needed("ResumeTimeout", "switching nodes off and on"),
-    supported("RootOnly", "YES: only root may submit; NO"),
+    supported("RootOnly", "YES: only root may submit; default NO"),
     no_effect_unless("SelectTypeParameters", &["none"], "a partition's own way of placing tasks"),
-    supported("Shared", "the same as OverSubscribe"),
-    supported("State", "UP, DOWN (accepts only), DRAIN (starts only) or INACTIVE; UP"),
+    supported("Shared", "the same as OverSubscribe").of(partition::SHARING),
+    supported("State", "UP, DOWN (accepts only), DRAIN (starts only) or INACTIVE; default UP"),
     no_effect_unless("SuspendTime", &["-1", "infinite", "none"], "switching nodes off and on"),
     not_needed("SuspendTimeout", "switching nodes off and on"),
     no_effect("Topology", "several topologies in one cluster"),
@@ -76,7 +73,7 @@ pub(crate) const KIND: &str = "key of a partition";
 /// Other spellings.
 pub(crate) const ALIASES: &[(&str, &str)] = &[("Shared", "OverSubscribe")];
 /// Keys of a `NodeSet` line.
-const NODE_SET_KEYS: &[Key] =
+pub(crate) const NODE_SET_KEYS: &[Key] =
     &[supported("Feature", "nodes with this feature"), supported("Nodes", "these nodes")];
 /// What `Nodes=` can name.
 pub(crate) struct Named<'a> {

@@ -7,7 +7,7 @@ use daybook_schemas::preemption::{PreemptType, PreemptionParameters};
 
 use super::SlurmConf;
 use crate::diagnostic::{Findings, did_you_mean};
-use crate::keys::{Key, is_supported, no_effect, not_needed, supported};
+use crate::keys::{Key, is_supported, no_effect, not_needed, refused, supported};
 use crate::lines::Pair;
 use crate::values;
 
@@ -23,6 +23,16 @@ pub(crate) const OPTIONS: &[Key] = &[
         "youngest_first",
         "who has run for the shortest time gives way first, whatever the QOS or partition",
     ),
+];
+
+/// Words of `PreemptMode`.
+pub(crate) const MODES: &[Key] = &[
+    supported("CANCEL", "they are cancelled"),
+    refused("GANG", "suspended jobs would keep their memory, and nobody accounts for that yet"),
+    supported("OFF", "they do not give way"),
+    supported("REQUEUE", "they wait again; those that may not be requeued are cancelled"),
+    refused("SUSPEND", "suspended jobs would keep their memory, and nobody accounts for that yet"),
+    refused("WITHIN", "jobs of one QOS do not give way to each other yet"),
 ];
 
 /// The parameters of preemption; `None` where no run gives way.

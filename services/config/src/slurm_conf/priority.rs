@@ -6,7 +6,8 @@ use daybook_schemas::Seconds;
 use daybook_schemas::priority::{PriorityFlag, PriorityParameters, UsageResetPeriod};
 
 use super::SlurmConf;
-use crate::diagnostic::{Findings, did_you_mean};
+use crate::diagnostic::Findings;
+use crate::keys::{Key, known_word, not_needed, refused, supported};
 use crate::lines::Pair;
 use crate::values;
 
@@ -120,46 +121,73 @@ fn times(conf: &SlurmConf, parameters: &mut PriorityParameters, findings: &mut F
     parameters.short_time = seconds("PriorityShortTime", 1, parameters.short_time);
     parameters.period = seconds("PriorityCalcPeriod", 1, parameters.period);
     let Some(pair) = conf.parameter("PriorityUsageResetPeriod") else { return };
-    if pair.value.eq_ignore_ascii_case("none") {
-        return;
+    if let Some(key) = known_word(pair, &pair.value, RESET_PERIODS, findings) {
+        let period = UsageResetPeriod::ALL.iter().find(|(name, _)| name.eq_ignore_ascii_case(key.name));
+        parameters.usage_reset = period.map(|(_, period)| *period);
     }
-    if pair.value.eq_ignore_ascii_case("now") {
-        let remedy = "usage comes from the log, which a restart does not change; expected NONE, DAILY, WEEKLY, \
-                      MONTHLY, QUARTERLY or YEARLY";
-        findings.error(&pair.place, format!("{} is not supported", pair.text()), remedy);
-        return;
-    }
-    parameters.usage_reset = values::choice(pair, &UsageResetPeriod::ALL, findings);
 }
 
-/// Flags that change what is calculated in a way that Daybook does not have.
-const REFUSED_FLAGS: [&str; 6] =
-    ["CALCULATE_RUNNING", "DEPTH_OBLIVIOUS", "INCR_ONLY", "MAX_TRES", "MAX_TRES_GRES", "NO_FAIR_TREE"];
+/// Words of `PriorityUsageResetPeriod`, in the order of their length.
+pub(crate) const RESET_PERIODS: &[Key] = &[
+    supported("NONE", "never"),
+    supported("DAILY", "at midnight"),
+    supported("WEEKLY", "on Sundays at midnight"),
+    supported("MONTHLY", "on the first of a month"),
+    supported("QUARTERLY", "on the first of January, April, July and October"),
+    supported("YEARLY", "on the first of January"),
+    refused(
+        "NOW",
+        "usage comes from the log, which a restart does not change; expected NONE, DAILY, WEEKLY, MONTHLY, \
+         QUARTERLY or YEARLY",
+    ),
+];
+
+/// Words of `PriorityFlags`, in alphabetical order.
+pub(crate) const FLAGS: &[Key] = &[
+    supported(
+        "ACCRUE_ALWAYS",
+        "the age factor counts from the submission on, also while a job is held or depends",
+    ),
+    refused(
+        "CALCULATE_RUNNING",
+        "remove it; the priority of a job that runs decides nothing, and stays as it was",
+    ),
+    refused("DEPTH_OBLIVIOUS", "remove it; fair share is the Fair Tree, whatever the depth of accounts"),
+    not_needed("FAIR_TREE", "the Fair Tree is the only way"),
+    refused("INCR_ONLY", "remove it; a job's priority is always what its factors say now, so it may fall"),
+    refused("MAX_TRES", "remove it; it is about TRESBillingWeights, which have no effect"),
+    refused("MAX_TRES_GRES", "remove it; it is about TRESBillingWeights, which have no effect"),
+    refused(
+        "NO_FAIR_TREE",
+        "remove it; the classic fair share formula is not there, the Fair Tree is the only way",
+    ),
+    supported("NO_NORMAL_ALL", "NO_NORMAL_ASSOC, NO_NORMAL_PART, NO_NORMAL_QOS and NO_NORMAL_TRES in one"),
+    supported("NO_NORMAL_ASSOC", "an association's priority counts as it is, not as a part of the highest"),
+    supported(
+        "NO_NORMAL_PART",
+        "a partition's PriorityJobFactor counts as it is, not as a part of the highest",
+    ),
+    supported("NO_NORMAL_QOS", "a QOS's priority counts as it is, not as a part of the highest"),
+    supported("NO_NORMAL_TRES", "amounts of resources count as they are, not as a part of the partition's"),
+    not_needed("NONE", "no flag"),
+    supported("SMALL_RELATIVE_TO_TIME", "the size factor is divided by the time limit"),
+];
 
 fn flags(pair: &Pair, findings: &mut Findings) -> Vec<PriorityFlag> {
     let mut flags = BTreeSet::new();
     for word in values::list(&pair.value) {
-        let word = word.to_ascii_uppercase();
-        if let Some((_, flag)) = PriorityFlag::ALL.iter().find(|(name, _)| *name == word) {
-            flags.insert(*flag);
-        } else if word == "NO_NORMAL_ALL" {
-            flags.extend([
+        let Some(key) = known_word(pair, &word.to_ascii_uppercase(), FLAGS, findings) else { continue };
+        match PriorityFlag::ALL.iter().find(|(name, _)| *name == key.name) {
+            Some((_, flag)) => {
+                flags.insert(*flag);
+            }
+            // NO_NORMAL_ALL.
+            None => flags.extend([
                 PriorityFlag::NoNormalAssoc,
                 PriorityFlag::NoNormalPart,
                 PriorityFlag::NoNormalQos,
                 PriorityFlag::NoNormalTres,
-            ]);
-        } else if REFUSED_FLAGS.contains(&word.as_str()) {
-            let what = format!("PriorityFlags={word} is not supported");
-            findings.error(
-                &pair.place,
-                what,
-                "remove it; docs/configuration.md lists the flags that there are",
-            );
-        } else if word != "FAIR_TREE" && word != "NONE" {
-            let known = PriorityFlag::ALL.iter().map(|(name, _)| *name).chain(["NO_NORMAL_ALL", "FAIR_TREE"]);
-            let what = format!("PriorityFlags has an unknown word \"{word}\"");
-            findings.error(&pair.place, what, did_you_mean(&word, known, "expected such as NO_NORMAL_QOS"));
+            ]),
         }
     }
     flags.into_iter().collect()

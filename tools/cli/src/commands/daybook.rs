@@ -20,9 +20,13 @@ struct Daybook {
 enum What {
     /// Check the configuration in a directory, without a daemon
     Check {
-        /// The directory with slurm.conf, gres.conf and daybook.toml, where they exist
-        directory: PathBuf,
-        /// Print the faults as JSON
+        /// The directory with slurm.conf, gres.conf, topology.conf and daybook.toml, where they exist
+        #[arg(required_unless_present = "settings", conflicts_with = "settings")]
+        directory: Option<PathBuf>,
+        /// Say what Slurm's settings mean here: all of them, or those with a word in their name or meaning
+        #[arg(long, value_name = "WORD", num_args = 0..=1, default_missing_value = "")]
+        settings: Option<String>,
+        /// Print the faults, or the settings, as JSON
         #[arg(long)]
         json: bool,
     },
@@ -103,7 +107,8 @@ pub fn run(arguments: &[String]) -> u8 {
     let words = std::iter::once("daybook").chain(arguments.iter().map(String::as_str));
     match Daybook::try_parse_from(words) {
         Ok(parsed) => match parsed.what {
-            What::Check { directory, json } => check::run(&directory, json),
+            What::Check { settings: Some(word), json, .. } => check::run_settings(&word, json),
+            What::Check { directory, json, .. } => check::run(&directory.unwrap_or_default(), json),
             What::Keys { arguments } => siblings::become_program(siblings::KEYS, &arguments),
             What::Log { what: LogAction::Copy { arguments } } => {
                 let command = std::iter::once(OsString::from("copy-log"));

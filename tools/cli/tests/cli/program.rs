@@ -102,6 +102,22 @@ fn arguments_that_are_no_utf8_are_refused() {
 }
 
 #[test]
+fn check_says_what_a_setting_means() {
+    let daemon = Daemon::absent();
+    let found = daemon.run("daybook check --settings bf_one_resv");
+    assert!(found.contains("words of SchedulerParameters\n  bf_one_resv_per_job  not needed    "), "{found}");
+    assert!(found.ends_with("exit: 0"), "{found}");
+    let all = daemon.run("daybook check --settings");
+    assert!(all.lines().count() > 500 && all.contains("\n  KillWait "), "{all}");
+    let json = daemon.run("daybook check --settings killwait --json");
+    assert!(json.contains("\"name\":\"KillWait\"") && json.contains("\"standing\":\"read\""), "{json}");
+    let none = daemon.run("daybook check --settings nosuchword");
+    assert!(none.contains("no setting") && none.ends_with("exit: 1"), "{none}");
+    let nothing = daemon.run("daybook check");
+    assert!(nothing.ends_with("exit: 2"), "{nothing}");
+}
+
+#[test]
 fn check_names_the_faults_of_a_configuration() {
     let daemon = Daemon::absent();
     let line = format!("daybook check {}", daemon.path().display());
@@ -112,9 +128,12 @@ fn check_names_the_faults_of_a_configuration() {
     assert!(faulty.contains("KillWait") && faulty.ends_with("exit: 1"), "{faulty}");
     let json = daemon.run(&format!("{line} --json"));
     assert!(json.contains("\"usable\":false") && json.contains("\"line\":2"), "{json}");
-    daemon
-        .file("slurm.conf", "ClusterName=tx\nNodeName=n1 CPUs=2\nPartitionName=main Nodes=n1 Default=YES\n");
+    daemon.file(
+        "slurm.conf",
+        "ClusterName=tx\nTreeWidth=9\nNodeName=n1 CPUs=2\nPartitionName=main Nodes=n1 Default=YES\n",
+    );
     let fine = daemon.run(&line);
+    assert!(fine.contains("\nnot needed here: TreeWidth\n"), "{fine}");
     assert!(
         fine.contains(": 1 node, 1 partition, no GPUs; no errors") && fine.ends_with("exit: 0"),
         "{fine}"
