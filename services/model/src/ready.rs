@@ -89,6 +89,8 @@ pub(crate) struct ReadyKinds {
     counts: OrdMap<Arc<ReadyKind>, u32>,
     /// Kinds in here are the copies in `counts`, so most comparisons are of addresses.
     records: OrdSet<Placed>,
+    /// The first record of each kind, in the order of the queue.
+    firsts: OrdMap<PendingKey, Arc<ReadyKind>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,15 +118,26 @@ impl ReadyKinds {
     pub(crate) fn insert(&mut self, kind: ReadyKind, key: PendingKey) {
         let kind = Arc::new(kind);
         let kind = self.counts.get_key_value(&kind).map_or(kind, |(shared, _)| shared.clone());
-        if self.records.insert(Placed { kind: kind.clone(), key: Some(key) }).is_none() {
-            *self.counts.entry(kind).or_insert(0) += 1;
+        let first = self.behind(&kind, None);
+        if self.records.insert(Placed { kind: kind.clone(), key: Some(key) }).is_some() {
+            return;
         }
+        if first.is_none_or(|first| key < first) {
+            first.and_then(|first| self.firsts.remove(&first));
+            self.firsts.insert(key, kind.clone());
+        }
+        *self.counts.entry(kind).or_insert(0) += 1;
     }
 
     pub(crate) fn remove(&mut self, kind: ReadyKind, key: PendingKey) {
         let placed = Placed { kind: Arc::new(kind), key: Some(key) };
         if self.records.remove(&placed).is_none() {
             return;
+        }
+        if let Some(kind) = self.firsts.remove(&key)
+            && let Some(next) = self.behind(&kind, None)
+        {
+            self.firsts.insert(next, kind);
         }
         match self.counts.get_mut(&placed.kind) {
             Some(count) if *count > 1 => *count -= 1,
@@ -135,19 +148,22 @@ impl ReadyKinds {
     pub(crate) fn clear(&mut self) {
         *self = ReadyKinds::default();
     }
+
+    fn behind(&self, kind: &Arc<ReadyKind>, place: Option<PendingKey>) -> Option<PendingKey> {
+        let from = Placed { kind: kind.clone(), key: place };
+        let mut behind = self.records.range((Bound::Excluded(from), Bound::Unbounded));
+        behind.next().filter(|placed| placed.kind == *kind).and_then(|placed| placed.key)
+    }
 }
 
 impl Cluster {
-    /// The kinds of ready records, each with its first record's place in the queue.
-    pub fn ready_kinds(&self) -> impl Iterator<Item = (&Arc<ReadyKind>, PendingKey)> {
-        let kinds = self.ready_kinds.counts.keys();
-        kinds.filter_map(|kind| Some((kind, self.ready_behind(kind, None)?)))
+    /// The kinds of ready records with the first record's place in the queue, in that order.
+    pub fn ready_kinds(&self) -> impl Iterator<Item = (PendingKey, &Arc<ReadyKind>)> {
+        self.ready_kinds.firsts.iter().map(|(first, kind)| (*first, kind))
     }
 
     /// The first record of a kind behind a place in the queue (`None`: behind no other).
     pub fn ready_behind(&self, kind: &Arc<ReadyKind>, place: Option<PendingKey>) -> Option<PendingKey> {
-        let from = Placed { kind: kind.clone(), key: place };
-        let mut behind = self.ready_kinds.records.range((Bound::Excluded(from), Bound::Unbounded));
-        behind.next().filter(|placed| placed.kind == *kind).and_then(|placed| placed.key)
+        self.ready_kinds.behind(kind, place)
     }
 }

@@ -54,7 +54,10 @@ fn due(cluster: &Cluster, now: UtcMicros, delayed_max: usize) -> impl Iterator<I
 /// is left behind as a whole.
 pub(crate) struct Heads<'a> {
     cluster: &'a Cluster,
-    heads: BinaryHeap<Reverse<Head<'a>>>,
+    /// First records of kinds that have not been met. There may be many kinds, and a cycle does not come to most.
+    firsts: Peekable<Box<dyn Iterator<Item = Head<'a>> + 'a>>,
+    /// Where kinds go on, and delayed jobs.
+    others: BinaryHeap<Reverse<Head<'a>>>,
 }
 
 /// A job's place, with its kind (`None`: it was delayed and is alone).
@@ -62,25 +65,32 @@ type Head<'a> = (PendingKey, Option<&'a Arc<ReadyKind>>);
 
 impl<'a> Heads<'a> {
     pub(crate) fn new(cluster: &'a Cluster, now: UtcMicros, delayed_max: usize) -> Heads<'a> {
-        let ready = cluster.ready_kinds().map(|(kind, first)| Reverse((first, Some(kind))));
+        let firsts = cluster.ready_kinds().map(|(first, kind)| (first, Some(kind)));
+        let firsts: Box<dyn Iterator<Item = Head<'a>> + 'a> = Box::new(firsts);
         let due = due(cluster, now, delayed_max).map(|key| Reverse((key, None)));
-        Heads { cluster, heads: ready.chain(due).collect() }
+        Heads { cluster, firsts: firsts.peekable(), others: due.collect() }
     }
 
     /// The next job.
     pub(crate) fn take_first(&mut self) -> Option<Head<'a>> {
-        self.heads.pop().map(|Reverse(head)| head)
+        let other = self.others.peek().map(|Reverse((key, _))| *key);
+        match (self.firsts.peek(), other) {
+            (Some((first, _)), Some(other)) if other < *first => {}
+            (Some(_), _) => return self.firsts.next(),
+            (None, _) => {}
+        }
+        self.others.pop().map(|Reverse(head)| head)
     }
 
     /// Of the kind the record at `key` is to be looked at, and none before it.
     pub(crate) fn go_to(&mut self, kind: &'a Arc<ReadyKind>, key: PendingKey) {
-        self.heads.push(Reverse((key, Some(kind))));
+        self.others.push(Reverse((key, Some(kind))));
     }
 
     /// The record of the kind behind `key` is to be looked at too.
     pub(crate) fn go_on(&mut self, kind: &'a Arc<ReadyKind>, key: PendingKey) {
         let next = self.cluster.ready_behind(kind, Some(key));
-        self.heads.extend(next.map(|next| Reverse((next, Some(kind)))));
+        self.others.extend(next.map(|next| Reverse((next, Some(kind)))));
     }
 }
 
