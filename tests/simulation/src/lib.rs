@@ -9,7 +9,7 @@
 //!
 //! - `simulation`: a run's parts; `troubles`: its steps; `recovery`: its end; `checks` and `witness`: what must hold.
 //! - `processes`, `agent`, `machine`, `clients`, `network`, `clock`: who takes part.
-//! - `scenario`, `choice`: what the seed decides.
+//! - `scenario`, `policies`, `choice`: what the seed decides.
 
 mod agent;
 mod checks;
@@ -21,6 +21,7 @@ mod kept;
 mod listening;
 mod machine;
 mod network;
+mod policies;
 mod processes;
 mod recovery;
 mod scenario;

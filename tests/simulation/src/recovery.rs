@@ -7,6 +7,7 @@ use daybook_model::fit::{could_ever_start, partition_limit};
 use daybook_schemas::job::JobState;
 use daybook_schemas::{JobId, NodeName};
 
+use crate::policies::is_above_alone;
 use crate::processes::AgentProcess;
 use crate::scenario::{Asked, cancel_for_good, release, resume};
 use crate::simulation::Simulation;
@@ -127,6 +128,7 @@ impl Simulation {
             });
             job.dependencies_hopeless()
                 || is_above_limits
+                || is_above_alone(cluster, job)
                 || could_ever_start(cluster, &job.partition, &job.request).is_err()
         };
         let hopeless: Vec<JobId> = waiting().filter(never).map(|job| job.id).collect();

@@ -17,6 +17,7 @@ use daybook_schemas::node::{
 use daybook_schemas::{JobId, Mebibytes, NodeName, Seconds, UtcMicros};
 
 use crate::choice::Choice;
+use crate::policies::HIGH;
 
 /// Users that ask; 0 is the administrator.
 pub const USERS: [u32; 4] = [0, 61_001, 61_002, 61_003];
@@ -220,7 +221,7 @@ pub fn submission(request_id: String, cluster: &Cluster, now: UtcMicros, choice:
         name: choice.pick(&["train", "eval", "test"]).unwrap_or("train").to_string(),
         account: None,
         partition: (cluster.partition("urgent").is_some() && choice.chance(30)).then(|| "urgent".to_string()),
-        qos: None,
+        qos: (cluster.accounts().qos(HIGH).is_some() && choice.chance(30)).then(|| HIGH.to_string()),
         request: resources(cluster, choice),
         time_limit: choice.chance(80).then(|| TimeLimit::minutes(choice.between(1, 8))),
         begin: choice.chance(10).then(|| now.plus_seconds(i64::from(choice.between(0, 200)))),

@@ -9,7 +9,7 @@ use daybook_log::{Append, EventLog};
 use daybook_model::Cluster;
 use daybook_planner::leases::Leases;
 use daybook_schemas::node::NodeDefinition;
-use daybook_schemas::{Actor, Draft, Event, Seq, Stream, Subject};
+use daybook_schemas::{Actor, Body, Draft, Event, Seq, Stream, Subject};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
@@ -25,7 +25,7 @@ use crate::processes::{
 use crate::scenario::cluster;
 use crate::trace::Trace;
 use crate::witness::Witness;
-use crate::{Broken, Options, Summary, listening};
+use crate::{Broken, Options, Summary, listening, policies};
 
 /// How long a step takes in simulated time, until nothing moves any more.
 const STEP: Duration = Duration::from_millis(1);
@@ -69,7 +69,8 @@ impl Simulation {
         let began = Instant::now();
         let log_clock = SkewedClock::new(began);
         let network = Network::new(MemoryLog::with_clock(log_clock.clone()));
-        let configured = cluster(&mut choice);
+        let mut configured = cluster(&mut choice);
+        let accounts = policies::draw(&mut configured, &mut choice);
         let nodes = configured.nodes.iter();
         let nodes =
             nodes.map(|node: &NodeDefinition| Node::new(node.clone(), SkewedClock::new(began))).collect();
@@ -97,15 +98,17 @@ impl Simulation {
             asked: 0,
             started: 0,
         };
-        let event = Event {
-            id: "configured".into(),
+        let bodies = std::iter::once(Body::from(configured)).chain(accounts);
+        let event = |(number, body)| Event {
+            id: format!("configured/{number}").into(),
             source: "daybookd".to_string(),
             time: simulation.time.now(),
             actor: Actor::service("daybookd"),
             cause: None,
-            body: configured.into(),
+            body,
         };
-        let draft = Draft { subject: Subject::Admin, expect: None, events: vec![event] };
+        let events = bodies.enumerate().map(event).collect();
+        let draft = Draft { subject: Subject::Admin, expect: None, events };
         let append = Append { stream: Stream::State, draft, blobs: Vec::new() };
         simulation.network.log().append(append).await.map_err(|error| error.to_string())?;
         simulation.start_what_is_missing().await?;

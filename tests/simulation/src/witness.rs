@@ -11,6 +11,8 @@ use daybook_schemas::job::JobState;
 use daybook_schemas::run::{EndCause, RunNode};
 use daybook_schemas::{Body, Commit, Event, JobId, NodeName, RunId, Seq, Subject};
 
+use crate::policies;
+
 /// A CPU or GPU: its node, its kind, its number or identity.
 type Unit = (NodeName, &'static str, String);
 
@@ -71,6 +73,7 @@ impl Witness {
         }
         if commit.subject == Subject::Plan {
             self.last_plan = commit.seq;
+            policies::check_limits(&self.cluster)?;
         }
         self.judge_states(commit)?;
         self.cluster.sanity_check().map_err(|violations| {

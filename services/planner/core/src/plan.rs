@@ -454,6 +454,12 @@ impl<'a> Planning<'a, '_> {
 
     pub(crate) fn give_reason(&mut self, turn: Turn<'a>, reason: Reason, detail: &str) {
         self.note_reason(turn.job, reason);
+        if self.preempting.serving().is_some() {
+            return self.preempting.note_said(turn, reason, detail);
+        }
+        if self.preempting.is_told(turn.job) {
+            return;
+        }
         match turn.has_others() {
             true => self.several.note_verdict(turn, reason, detail),
             false => self.record_reason(turn, reason, detail),

@@ -256,7 +256,23 @@ fn history(setting: &Setting, acts: &[Act], are_all_checked: bool) -> Result<(),
             }
         }
         plan(&mut simulation, are_all_checked)?;
+        settle(&mut simulation)?;
     }
+    Ok(())
+}
+
+/// Nothing has come in between: it comes to an end what cycles decide one after the other.
+fn settle(simulation: &mut Simulation) -> Result<(), TestCaseError> {
+    const CYCLES_MAX: usize = 8;
+    let mut last = None;
+    for _ in 0..CYCLES_MAX {
+        let cycle = simulation.plan();
+        if !cycle.decides() {
+            return Ok(());
+        }
+        last = Some(cycle);
+    }
+    prop_assert!(false, "it decides for ever, at last {:?}", last);
     Ok(())
 }
 

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use daybook_model::{Cluster, Job, PendingKey};
 use daybook_schemas::JobId;
 use daybook_schemas::events::ArrayTaskId;
+use daybook_schemas::job::Reason;
 
 use super::Preempting;
 use crate::ground::Ground;
@@ -30,6 +32,10 @@ pub(super) struct Served {
     last_task: Option<u32>,
     /// Runs for which the room is kept.
     kept: u32,
+    /// What was said to it there.
+    said: Option<(u32, Reason, Arc<str>)>,
+    /// Whether that is recorded.
+    is_told: bool,
 }
 
 /// Of the nodes in this order those of a record's room (`None`: all): where the last cycle planned its start. There it takes
@@ -92,6 +98,17 @@ impl Preempting<'_> {
         self.served.entry(record).or_default().kept += 1;
     }
 
+    /// Notes what is said to a record whose room is being filled.
+    pub(crate) fn note_said(&mut self, turn: Turn<'_>, reason: Reason, detail: &str) {
+        self.served.entry(turn.job.id).or_default().said = Some((turn.place, reason, Arc::from(detail)));
+    }
+
+    /// Whether a record has been told why it waits for its room: of an array the tasks for which there is no room are not
+    /// told anything else.
+    pub(crate) fn is_told(&self, job: &Job) -> bool {
+        self.served(job).is_some_and(|served| served.is_told)
+    }
+
     fn served(&self, job: &Job) -> Option<&Served> {
         if self.served.is_empty() { None } else { self.served.get(&job.id) }
     }
@@ -119,9 +136,23 @@ impl<'a> Planning<'a, '_> {
             for place in 0..takers.min(planned) {
                 self.fill_room(turn, place);
             }
+            self.tell_who_waits_for_room(turn.job);
             if !self.preempting.is_served(turn.job) {
                 self.watch_again(turn.job);
             }
+        }
+    }
+
+    /// Who is kept room is told why it waits for it. Who is not has its turn yet, and is told then.
+    fn tell_who_waits_for_room(&mut self, job: &'a Job) {
+        let Some(served) = self.preempting.served.get_mut(&job.id) else { return };
+        if served.kept == 0 || served.is_told {
+            return;
+        }
+        let Some((place, reason, detail)) = served.said.clone() else { return };
+        served.is_told = true;
+        if let Some(partition) = job.partitions().get(place as usize) {
+            self.record_reason(Turn { job, place, partition }, reason, &detail);
         }
     }
 
