@@ -164,31 +164,31 @@ pub fn check_limits(cluster: &Cluster) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a job that a limit keeps back is above one by itself.
+/// Whether a job that a limit keeps back may be above one by itself: on as many nodes as it may be spread over, for want of
+/// larger ones.
 pub fn is_above_alone(cluster: &Cluster, job: &Job) -> bool {
     if !matches!(job.reason, Reason::Limit(_)) {
         return false;
     }
-    let alone = InUse { jobs: 1, cpus: cpus(&job.request), gpus: gpus(&job.request) };
+    let request = &job.request;
+    let nodes = request.nodes_max.unwrap_or(u32::MAX).min(request.tasks.max(gpus(request, 1)));
+    let nodes = nodes.max(request.nodes_min).min(u32::try_from(cluster.nodes().len()).unwrap_or(u32::MAX));
+    let cpus = u64::from(request.tasks.max(nodes)) * u64::from(request.cpus_per_task);
+    let alone = InUse { jobs: 1, cpus, gpus: gpus(request, nodes).into() };
+    // One that has its nodes alone is given all that they have.
+    let is_above =
+        |limits: &Limits| alone.above(limits).is_some() || request.exclusive && !limits.grp_tres.is_empty();
     let user = Some(job.spec.user.name.as_str());
     let held = [None, user].map(|user| cluster.accounts().at(&job.account, user, None));
-    // One that has its nodes alone is given all that they have.
-    let is_above = |limits: &Limits| {
-        alone.above(limits).is_some() || job.request.exclusive && !limits.grp_tres.is_empty()
-    };
     held.into_iter().flatten().any(|own| is_above(&own.limits))
 }
 
-/// The fewest CPUs that a request is given.
-fn cpus(request: &ResourceRequest) -> u64 {
-    u64::from(request.tasks.max(request.nodes_min)) * u64::from(request.cpus_per_task)
-}
-
-fn gpus(request: &ResourceRequest) -> u64 {
+/// The GPUs of a request on so many nodes.
+fn gpus(request: &ResourceRequest, nodes: u32) -> u32 {
     let of = |scope: GpuScope, count: u32| match scope {
         GpuScope::Job => count,
-        GpuScope::Node => count * request.nodes_min,
+        GpuScope::Node => count * nodes,
         GpuScope::Task => count * request.tasks,
     };
-    request.gpus.iter().map(|wish| u64::from(of(wish.scope, wish.count))).sum()
+    request.gpus.iter().map(|wish| of(wish.scope, wish.count)).sum()
 }

@@ -273,6 +273,8 @@ pub(super) fn put_back(cluster: &mut Cluster, id: JobId, at: UtcMicros, hold: bo
         }
     });
     cluster.prioritise(id, cluster.time);
+    // What it waited for may have ended while it was over itself, and nobody has looked at it.
+    cluster.reconsider(id);
 }
 
 /// How a job ends for good.

@@ -77,6 +77,7 @@ scripts! {
     the_shortest_expected_run_goes_first_behind_a_promise,
     unavailable_nodes,
     weights_features_and_named_nodes,
+    what_ended_while_a_job_was_cancelled_counts_when_it_is_requeued,
     why_jobs_wait,
     without_backfill_a_blocked_job_blocks_its_partition,
 }
