@@ -54,6 +54,7 @@ scripts! {
     limits_hold_at_their_edge,
     limits_of_minutes_count_what_is_used_and_promised,
     limits_have_an_order,
+    nobody_gives_way_to_what_a_limit_keeps_back,
     nobody_waits_for_one_that_starts_elsewhere,
     limits_promise_the_end_of_runs,
     limits_safe_and_flags_of_qos,

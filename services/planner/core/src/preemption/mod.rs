@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use daybook_model::fit::{Amounts, Share};
 use daybook_schemas::events::CycleBound;
 use daybook_schemas::job::Reason;
-use daybook_schemas::{JobId, UtcMicros};
+use daybook_schemas::{JobId, RunId, UtcMicros};
 
 use crate::cycle::Preemption;
 use crate::plan::Planning;
@@ -78,6 +78,17 @@ impl<'a> Planning<'a, '_> {
         true
     }
 
+    /// Limits count a run for which room is made or kept as if it were started: others are not to take what it needs of
+    /// them.
+    fn charge_room(&mut self, turn: Turn<'a>, taker: JobId, number: usize, seconds: i64, shares: &[Share]) {
+        let run =
+            if taker == turn.job.id { RunId::new(taker, turn.job.starts) } else { RunId::new(taker, 0) };
+        let ends = self.limit_end(self.kinds.get(number).access, self.windows(turn).limit(seconds));
+        let nodes = self.run_nodes(shares);
+        let charged = (run, turn.job, turn.partition);
+        self.cluster.charge_start(&mut self.charges, charged, &nodes, (self.now, ends));
+    }
+
     /// What a job is told that waits for its room; without backfill everybody behind it waits too.
     fn wait_for_room(&mut self, turn: Turn<'a>, line: Option<usize>) {
         if !self.policy.backfill
@@ -92,7 +103,7 @@ impl<'a> Planning<'a, '_> {
     fn make_room(&mut self, turn: Turn<'a>, number: usize, seconds: i64) -> bool {
         let mut is_made = false;
         for (by, array) in self.takers(turn) {
-            let Choice::Runs(chosen, sites) = self.choose(turn, number, seconds) else { break };
+            let Choice::Runs(chosen, shares) = self.choose(turn, number, seconds) else { break };
             let room = self.policy.preemptions_max as usize - self.cycle.preemptions.len();
             if chosen.len() > room {
                 self.meet(CycleBound::Preemptions);
@@ -105,7 +116,9 @@ impl<'a> Planning<'a, '_> {
                 self.cycle.preemptions.push(Preemption { run, by, array, mode: way.mode, grace_end });
             }
             // A protected start where they go, whatever the job's place in its line: there is its room.
+            let sites: Vec<usize> = shares.iter().map(|share| share.site).collect();
             self.reserve_room(turn.job, number, seconds, &sites);
+            self.charge_room(turn, by, number, seconds, &shares);
             self.preempting.made_for.insert(by);
             self.preempting.note_kept(turn.job.id);
             is_made = true;

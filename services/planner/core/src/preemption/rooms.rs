@@ -175,13 +175,15 @@ impl<'a> Planning<'a, '_> {
 
     /// Where not all have given way yet the room is kept.
     pub(super) fn keep_room(&mut self, turn: Turn<'a>, number: usize, seconds: i64) {
-        let is_empty = self.preempting.serving.as_ref().is_some_and(|serving| serving.is_empty);
-        if !is_empty || self.fits_without(number, seconds, &[]).is_none() {
-            return;
-        }
+        let Some(Serving { place, is_empty: true, .. }) = self.preempting.serving else { return };
+        let Some(shares) = self.fits_without(number, seconds, &[]) else { return };
         let order = self.kinds.get(number).order.clone();
         self.reserve_room(turn.job, number, seconds, &order);
         self.preempting.note_kept(turn.job.id);
+        let takers = self.cluster.rooms().get(&turn.job.id).and_then(|room| room.takers.iter().nth(place));
+        if let Some(taker) = takers.copied() {
+            self.charge_room(turn, taker, number, seconds, &shares);
+        }
         self.wait_for_room(turn, self.kinds.get(number).line());
     }
 

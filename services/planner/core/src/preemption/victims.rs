@@ -13,8 +13,8 @@ use crate::queue::Turn;
 
 /// What is to be done for a job.
 pub(super) enum Choice {
-    /// These, of the candidates, are to give way; then the job can be placed on these nodes.
-    Runs(Vec<usize>, Vec<usize>),
+    /// These, of the candidates, are to give way; then the job can be placed so.
+    Runs(Vec<usize>, Vec<Share>),
     /// None need: it starts when those are gone that are ending anyway.
     Nobody,
     /// All that may would not be enough.
@@ -68,7 +68,11 @@ impl<'a> Planning<'a, '_> {
             }
         }
         let Some(shares) = self.fits_without(number, seconds, &chosen) else { return Choice::Hopeless };
-        Choice::Runs(chosen, shares.iter().map(|share| share.site).collect())
+        // Where it would be given more than a limit lets it have, it would not start there.
+        match self.limit_refusal_of(turn, &shares, self.windows(turn).limit(seconds)) {
+            Some(_) => Choice::Hopeless,
+            None => Choice::Runs(chosen, shares),
+        }
     }
 
     /// Of those that are enough the ones on the nodes where the job would be placed, where these alone are enough too.
