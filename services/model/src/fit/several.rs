@@ -61,10 +61,15 @@ fn among(demand: &Demand<'_>, terrain: Terrain<'_, '_>, rooms: &mut [&Room<'_>])
     if demand.request.contiguous {
         return among_neighbours(demand, terrain, rooms);
     }
-    Attempt::all(demand).iter().find_map(|attempt| {
+    let mut found = Attempt::all(demand).iter().filter_map(|attempt| {
         attempt.sort(demand, rooms, |_| 0);
         take_in_order(demand, terrain.sites, rooms)
-    })
+    });
+    match demand.gpus_per_job.is_empty() || demand.nodes_max == Some(demand.nodes_min) {
+        true => found.next(),
+        // Where preferred nodes have no GPUs, those that have come on top of them: the fewest nodes are the fewest CPUs.
+        false => found.min_by_key(Vec::len),
+    }
 }
 
 /// In which order rooms are taken. A demand of exactly so many nodes takes the preferred ones. One that may spread takes
@@ -274,6 +279,12 @@ pub(super) fn take_in_order(
         let enough = count >= at_least.max(demand.nodes_min) && tasks >= demand.tasks && gpus_enough;
         if count == most || enough && last_required.is_none_or(|last| last < at) {
             break;
+        }
+        // Neighbours stay neighbours only with those between them.
+        let brings_gpus = room.free.gpus.count() > demand.gpus_per_node.total();
+        let is_of_use = count < at_least || tasks < demand.tasks || brings_gpus || room.required;
+        if !is_of_use && !demand.request.contiguous {
+            continue;
         }
         tasks = tasks.saturating_add(room.tasks);
         gpus_any += room.free.gpus.count().saturating_sub(demand.gpus_per_node.total());

@@ -46,6 +46,7 @@ scripts! {
     fragmentation_is_what_the_usual_requests_cannot_use,
     gpu_jobs_keep_whole_nodes_whole,
     gpu_types_and_scopes,
+    gpus_of_a_whole_job_take_as_few_nodes_as_will_do,
     gpus_are_close_to_each_other_and_to_their_cpus,
     holds_are_of_two_kinds_and_arrays_have_parts,
     jobs_go_where_the_least_becomes_useless,
