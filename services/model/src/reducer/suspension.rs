@@ -89,7 +89,9 @@ fn go_on(cluster: &mut Cluster, id: RunId) -> bool {
         }
         for share in run.nodes.iter().filter(|share| run.held_on.contains(&share.node)) {
             cluster.change_node(&share.node, |node| {
-                share.cpus.iter().for_each(|cpu| drop(node.cpus_allocated.insert(cpu)));
+                for cpu in share.cpus.iter() {
+                    node.cpus_allocated.insert(cpu);
+                }
             });
         }
         cluster.stopped.remove(&id);
