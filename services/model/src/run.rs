@@ -93,7 +93,10 @@ pub struct Run {
     /// The commit of the last order to stop or to go on.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub ordered: Seq,
-    /// Of one that is told to stop: it does not go on before somebody says so.
+    /// The last of such orders was to stop.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_told_to_stop: bool,
+    /// Somebody has asked for it to be stopped: it does not go on before somebody says so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_kept_stopped: bool,
     /// Its CPUs are given back as long as it is stopped: others may have them.
@@ -157,10 +160,7 @@ impl Run {
 
     /// Whether it is stopped for another job, and goes on by itself when it can.
     pub fn waits_to_go_on(&self) -> bool {
-        self.end.is_none()
-            && self.wish == RunWish::Suspend
-            && self.are_cpus_given_back
-            && !self.is_kept_stopped
+        self.end.is_none() && self.are_cpus_given_back && !self.is_kept_stopped
     }
 
     /// What it holds, node by node: without its CPUs while these are given back.

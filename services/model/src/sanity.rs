@@ -104,7 +104,7 @@ impl Cluster {
             if run.are_cpus_given_back && run.end.is_none() && (!run.is_stopped() || run.wish == RunWish::Run) {
                 found.push(Violation(format!("run {id} goes on without its CPUs")));
             }
-            if run.is_kept_stopped && run.wish == RunWish::Run {
+            if (run.is_kept_stopped || run.is_told_to_stop) && run.wish == RunWish::Run {
                 found.push(Violation(format!("run {id} goes on, and nobody has said so")));
             }
             if run.held_on.is_empty() {

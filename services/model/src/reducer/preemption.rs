@@ -21,7 +21,7 @@ pub(super) fn preempted(cluster: &mut Cluster, data: &RunPreempted) {
     let grace_end = data.grace_end.max(since);
     let giving = Arc::new(GivingWay { by: data.by, array: data.array, mode: data.mode, since, grace_end });
     if data.mode == PreemptMode::Suspend {
-        super::suspension::order_stop(cluster, data.run, false);
+        super::suspension::order_stop(cluster, data.run);
     }
     cluster.change_run(data.run, |run| {
         if data.mode != PreemptMode::Suspend {

@@ -50,6 +50,7 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
         wish: RunWish::Run,
         giving_way: None,
         ordered: Seq::ZERO,
+        is_told_to_stop: false,
         is_kept_stopped: false,
         are_cpus_given_back: false,
         pauses: None,

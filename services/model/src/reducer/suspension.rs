@@ -28,7 +28,8 @@ impl Cluster {
 
     /// Runs that were stopped for others and go on when they can, by id.
     pub fn runs_to_go_on(&self) -> impl Iterator<Item = &Arc<Run>> {
-        self.stopped.iter().filter_map(|id| self.runs.get(id)).filter(|run| run.waits_to_go_on())
+        let runs = self.stopped.iter().filter_map(|id| self.runs.get(id));
+        runs.filter(|run| run.wish == RunWish::Suspend && run.waits_to_go_on())
     }
 
     /// The index of the runs that have given their CPUs back.
@@ -40,21 +41,20 @@ impl Cluster {
 
 pub(super) fn suspend_requested(cluster: &mut Cluster, data: &JobSuspendRequested) {
     let Some(run) = present_run(cluster, data.job) else { return };
-    match run.wish {
-        RunWish::Run => order_stop(cluster, run.id, true),
-        // Stopped for another job: it stays so.
-        RunWish::Suspend => cluster.change_run(run.id, |run| run.is_kept_stopped = true),
-        _ => {}
+    if run.wish == RunWish::Run {
+        order_stop(cluster, run.id);
     }
+    // One that is stopped for another job stays so.
+    cluster.change_run(run.id, |run| run.is_kept_stopped = true);
 }
 
-/// Tells a run to stop. `is_kept`: until somebody lets it go on.
-pub(super) fn order_stop(cluster: &mut Cluster, id: RunId, is_kept: bool) {
+/// Tells a run to stop.
+pub(super) fn order_stop(cluster: &mut Cluster, id: RunId) {
     let ordered = cluster.position;
     cluster.change_run(id, |run| {
         run.wish = RunWish::Suspend;
         run.ordered = ordered;
-        run.is_kept_stopped = is_kept;
+        run.is_told_to_stop = true;
     });
 }
 
@@ -78,11 +78,9 @@ fn present_run(cluster: &Cluster, job: daybook_schemas::JobId) -> Option<Arc<Run
     cluster.runs.get(&run).filter(|run| run.end.is_none()).cloned()
 }
 
-/// Takes its CPUs again and tells it to go on; whether that is so.
+/// Takes its CPUs again and tells it to go on, unless it is being ended; whether that is so.
 fn go_on(cluster: &mut Cluster, id: RunId) -> bool {
-    let Some(run) = cluster.runs.get(&id).filter(|run| run.wish == RunWish::Suspend).cloned() else {
-        return false;
-    };
+    let Some(run) = cluster.runs.get(&id).filter(|run| run.is_told_to_stop).cloned() else { return false };
     if run.are_cpus_given_back {
         if !cluster.can_go_on(&run) {
             return false;
@@ -100,11 +98,14 @@ fn go_on(cluster: &mut Cluster, id: RunId) -> bool {
     cluster.note_way_given(id);
     let ordered = cluster.position;
     cluster.change_run(id, |run| {
-        run.wish = RunWish::Run;
+        if run.wish == RunWish::Suspend {
+            run.wish = RunWish::Run;
+            run.giving_way = None;
+        }
         run.ordered = ordered;
+        run.is_told_to_stop = false;
         run.is_kept_stopped = false;
         run.are_cpus_given_back = false;
-        run.giving_way = None;
     });
     true
 }
@@ -122,7 +123,7 @@ pub(super) fn suspended(cluster: &mut Cluster, event: &Event, data: &RunSuspende
         let pauses = Pauses { stopped: Some(at), changed: at, ran: run.ran(at), paused: run.paused() };
         note(cluster, data.run, pauses, JobState::Suspended);
     }
-    if run.wish == RunWish::Suspend && run.ordered == data.ordered && !run.are_cpus_given_back {
+    if run.is_told_to_stop && run.ordered == data.ordered && !run.are_cpus_given_back {
         for share in run.nodes.iter().filter(|share| run.held_on.contains(&share.node)) {
             cluster.change_node(&share.node, |node| {
                 node.cpus_allocated = node.cpus_allocated.difference(&share.cpus);
