@@ -6,7 +6,7 @@ use daybook_schemas::events::{
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::TimeLimit;
 use daybook_schemas::run::{AllocatedGpu, EndCause, ExitStatus, ProcessUsage, RunNode};
-use daybook_schemas::{Body, JobId, Mebibytes, NodeName, RunId, Subject, UtcMicros};
+use daybook_schemas::{Body, JobId, Mebibytes, NodeName, RunId, Seq, Subject, UtcMicros};
 
 use super::instant;
 

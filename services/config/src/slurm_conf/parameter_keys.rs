@@ -155,7 +155,7 @@ pub(crate) const PARAMETERS: &[Key] = &[
     no_effect("PowerParameters", "power capping"),
     no_effect_unless("PowerPlugin", &["none"], "power capping"),
     supported("PreemptExemptTime", "for how long runs do not give way after their start; -1: for no time"),
-    supported("PreemptMode", "how runs give way: OFF, CANCEL or REQUEUE; SUSPEND and GANG are refused"),
+    supported("PreemptMode", "how runs give way: OFF, CANCEL, REQUEUE, or SUSPEND with GANG"),
     supported(
         "PreemptParameters",
         "youngest_first, min_exempt_priority=N; reorder_count and strict_order are not needed, others have no effect",
