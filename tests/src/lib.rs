@@ -235,7 +235,7 @@ impl Cluster {
             !last.is_empty()
                 && !last
                     .lines()
-                    .any(|state| matches!(state, "PENDING" | "RUNNING" | "COMPLETING" | "REQUEUED"))
+                    .any(|state| matches!(state, "PENDING" | "RUNNING" | "SUSPENDED" | "COMPLETING" | "REQUEUED"))
         });
         last
     }

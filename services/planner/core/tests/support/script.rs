@@ -64,6 +64,7 @@ use super::{Simulation, configuration, parameters};
 
 use site::definition;
 
+#[allow(unused_imports)] // each test binary uses its own part
 pub use jobs::set_request;
 pub use told::describe;
 
