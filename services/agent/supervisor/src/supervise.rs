@@ -424,6 +424,7 @@ impl Supervision<'_> {
         if grace.is_zero() {
             return self.end(EndCause::Preempted);
         }
+        self.end_halt();
         self.terminate();
         self.give_way_at = Instant::now().checked_add(grace);
     }
