@@ -132,6 +132,8 @@ impl Subject {
         match body {
             Body::NodeRegistered(data) => data.node == *node,
             Body::RunStarted(data) => data.node == *node,
+            Body::RunSuspended(data) => data.node == *node,
+            Body::RunResumed(data) => data.node == *node,
             Body::RunEnded(data) => data.node == *node,
             Body::RunLost(data) => data.node == *node,
             Body::RunNodeReleased(data) => data.node == *node,

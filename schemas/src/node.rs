@@ -384,6 +384,9 @@ pub struct ClusterParameters {
     /// `PreemptType`, and what belongs to it; absent: no run gives way (`preempt/none`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preemption: Option<crate::preemption::PreemptionParameters>,
+    /// `suspend_grace_time`: from TSTP to STOP, where a job is suspended.
+    #[serde(default = "default_suspend_grace", skip_serializing_if = "is_default_suspend_grace")]
+    pub suspend_grace: Seconds,
     /// `AccountingStorageEnforce`, sorted, with all that follows from what is written there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accounting_enforced: Vec<AccountingEnforcement>,
@@ -437,9 +440,19 @@ impl Default for ClusterParameters {
             backfill_by_expected_time: false,
             priority: None,
             preemption: None,
+            suspend_grace: default_suspend_grace(),
             accounting_enforced: Vec::new(),
         }
     }
+}
+
+/// Slurm's.
+fn default_suspend_grace() -> Seconds {
+    Seconds(2)
+}
+
+fn is_default_suspend_grace(grace: &Seconds) -> bool {
+    *grace == default_suspend_grace()
 }
 
 /// Slurm's `max_switch_wait` where nobody says.

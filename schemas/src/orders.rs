@@ -43,7 +43,7 @@ pub struct RunOrder {
     pub account: String,
     /// The QOS, resolved.
     pub qos: String,
-    /// How long it may run, from the script's start.
+    /// How long it may run, from the script's start; while it is stopped its time stands still.
     pub time_limit: TimeLimit,
     /// From TERM to KILL.
     pub kill_wait: Seconds,
@@ -52,6 +52,18 @@ pub struct RunOrder {
     /// Of one that gives way: how long it may go on after it was warned. 0: it is ended at once.
     #[serde(default, skip_serializing_if = "is_no_time")]
     pub grace: Seconds,
+    /// Which order to stop or to go on `wish` is: the position of the commit that gave it. 0: there was none.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub ordered: Seq,
+    /// Of one that is to stop: from TSTP to STOP.
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub suspend_grace: Seconds,
+    /// Microseconds for which the run has been stopped so far, as the log knows; without a stop that lasts.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub paused: u64,
+    /// Since when it is stopped, as the log knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<UtcMicros>,
     /// Signals asked for with `scancel --signal`, in order; each is sent once (by its position in the log).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<SignalOrder>,
@@ -78,6 +90,8 @@ pub struct ArrayTaskOrder {
 pub enum RunWish {
     /// Run until it ends by itself or at its limit.
     Run,
+    /// Stop it: TSTP, and after a short time STOP. With [`RunWish::Run`] it goes on.
+    Suspend,
     /// End it (TERM, kill wait, KILL) because the job was cancelled.
     Cancel,
     /// End it because the job goes back into the queue.
@@ -103,6 +117,14 @@ pub struct SignalOrder {
 
 fn is_no_time(time: &Seconds) -> bool {
     time.0 == 0
+}
+
+fn is_none_yet(seq: &Seq) -> bool {
+    *seq == Seq::ZERO
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl RunOrder {

@@ -34,6 +34,9 @@ pub struct PreemptionParameters {
     pub by: PreemptType,
     /// `PreemptMode`: how runs give way of which neither QOS nor partition says how.
     pub mode: PreemptMode,
+    /// `GANG`: what was suspended goes on again by itself; only then may a QOS or a partition say `suspend`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gang: bool,
     /// `PreemptExemptTime`: for how long a run does not give way after its start, where its QOS does not say.
     #[serde(default, skip_serializing_if = "is_no_time")]
     pub exempt_time: Seconds,
@@ -48,7 +51,14 @@ pub struct PreemptionParameters {
 impl PreemptionParameters {
     /// What is so where only the type and the mode are given.
     pub fn new(by: PreemptType, mode: PreemptMode) -> PreemptionParameters {
-        PreemptionParameters { by, mode, exempt_time: Seconds(0), youngest_first: false, exempt_above: None }
+        PreemptionParameters {
+            by,
+            mode,
+            gang: mode == PreemptMode::Suspend,
+            exempt_time: Seconds(0),
+            youngest_first: false,
+            exempt_above: None,
+        }
     }
 }
 
@@ -60,7 +70,7 @@ pub struct GivingWay {
     /// Where that is a task of an array: which.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<ArrayTaskId>,
-    /// What becomes of the run's job: `cancel` or `requeue`.
+    /// What becomes of the run's job: `cancel`, `requeue` or `suspend`.
     pub mode: PreemptMode,
     /// When it was told.
     pub since: UtcMicros,

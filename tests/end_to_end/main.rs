@@ -15,4 +15,5 @@ mod refusals;
 mod reservations;
 mod restart;
 mod storage;
+mod suspension;
 mod why;

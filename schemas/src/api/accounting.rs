@@ -126,6 +126,10 @@ pub struct AccountingRecord {
     pub end_is_corrected: bool,
     /// Whole seconds between start and end (or now).
     pub elapsed_seconds: u64,
+    /// Seconds between them in which it was stopped: they are no part of `elapsed_seconds`, though memory, GPUs and
+    /// licences were held.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub suspended_seconds: u64,
     /// The time limit in force.
     pub time_limit: TimeLimit,
     /// Host list, or `None assigned`.

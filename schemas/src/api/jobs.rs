@@ -177,7 +177,7 @@ pub struct CancelRequest {
     pub batch: bool,
 }
 
-/// `POST /v1/jobs/hold`, `release`, `requeue`, `top`.
+/// `POST /v1/jobs/hold`, `release`, `requeue`, `suspend`, `resume`, `top`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobAction {
     /// Chosen by the client, unique; the same id again changes nothing more.
@@ -276,6 +276,12 @@ pub struct JobView {
     pub nodes: Vec<RunNode>,
     /// Host list of `nodes`, empty while it waits.
     pub node_list: String,
+    /// When its present or last run was last stopped or went on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspend_time: Option<UtcMicros>,
+    /// How many seconds that run had run when it was last stopped.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub seconds_before_suspend: u64,
     /// How the batch script ended; 0:0 before that.
     pub exit: ExitStatus,
     /// Runs before the present or last one.
@@ -411,4 +417,8 @@ pub struct JobWaitAnswer {
     pub ended: bool,
     /// The highest exit code of the job's runs; signals count as 1, as sbatch's `--wait` does.
     pub exit_code: u32,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

@@ -14,7 +14,9 @@ mod job_held;
 mod job_parted;
 mod job_released;
 mod job_requeued;
+mod job_resume_requested;
 mod job_submitted;
+mod job_suspend_requested;
 mod job_updated;
 mod log_durability_declared;
 mod log_version_barrier;
@@ -37,7 +39,10 @@ mod run_ended;
 mod run_lost;
 mod run_node_released;
 mod run_preempted;
+mod run_resume_ordered;
+mod run_resumed;
 mod run_started;
+mod run_suspended;
 mod user_defined;
 mod user_removed;
 mod wckey_defined;
@@ -54,7 +59,9 @@ pub use job_held::JobHeld;
 pub use job_parted::JobParted;
 pub use job_released::JobReleased;
 pub use job_requeued::JobRequeued;
+pub use job_resume_requested::JobResumeRequested;
 pub use job_submitted::JobSubmitted;
+pub use job_suspend_requested::JobSuspendRequested;
 pub use job_updated::JobUpdated;
 pub use log_durability_declared::{LogDurabilityDeclared, LogSync};
 pub use log_version_barrier::LogVersionBarrier;
@@ -80,7 +87,10 @@ pub use run_ended::RunEnded;
 pub use run_lost::RunLost;
 pub use run_node_released::RunNodeReleased;
 pub use run_preempted::RunPreempted;
+pub use run_resume_ordered::RunResumeOrdered;
+pub use run_resumed::RunResumed;
 pub use run_started::RunStarted;
+pub use run_suspended::RunSuspended;
 pub use user_defined::UserDefined;
 pub use user_removed::UserRemoved;
 pub use wckey_defined::WckeyDefined;
@@ -190,8 +200,13 @@ event_types! {
         "The job may start again, unless something else keeps it waiting. A priority that was set is forgotten.";
     JobRequeued = "job.requeued.v1" by "gateway",
         "An ended job waits again, not before two minutes from its end; a running one is told to end, and waits again then.";
+    JobResumeRequested = "job.resume_requested.v1" by "gateway",
+        "The run's CPUs are taken again and it is told to go on. Where somebody else has them by now it goes on when they \
+         are free.";
     JobSubmitted = "job.submitted.v1" by "gateway",
         "The job waits. Its id, and of an array one id for each task, are taken for ever.";
+    JobSuspendRequested = "job.suspend_requested.v1" by "gateway",
+        "The running job is told to stop. It does not go on before somebody says so.";
     JobUpdated = "job.updated.v1" by "gateway",
         "What is present is the job's from now on. Of a running job only the name, the comment, the time limit and whether \
          it may be requeued change; of an ended job nothing.";
@@ -246,9 +261,18 @@ event_types! {
         "What the run held on this node is free, and the ledger's intervals there end. A run whose end nobody told ends here.";
     RunPreempted = "run.preempted.v1" by "planner",
         "The run gives way: it is told to end by `grace_end`, and what it holds is kept for the job `by`. When it has ended, \
-         its job is `PREEMPTED`, or waits again where `mode` says so.";
+         its job is `PREEMPTED`, or waits again where `mode` says so. With the mode `suspend` it is told to stop instead, \
+         and only its CPUs are kept.";
+    RunResumeOrdered = "run.resume_ordered.v1" by "planner",
+        "The CPUs of the run that was suspended for another job are taken again, and it is told to go on. Without effect \
+         where somebody else has them.";
+    RunResumed = "run.resumed.v1" by "agent",
+        "The job is `RUNNING` again, and its time goes on.";
     RunStarted = "run.started.v1" by "agent",
         "The script's start is known, and the run's end cannot lie before it.";
+    RunSuspended = "run.suspended.v1" by "agent",
+        "The job is `SUSPENDED`, and its time stands still. Unless it has been told to go on meanwhile, its CPUs are free; \
+         memory, GPUs and licences stay taken.";
     UserDefined = "user.defined.v1" by "gateway",
         "The user has these defaults and this level.";
     UserRemoved = "user.removed.v1" by "gateway",

@@ -15,8 +15,9 @@ pub struct RunPreempted {
     /// Where that is a waiting task of an array: which.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<ArrayTaskId>,
-    /// What becomes of the run's job: `cancel`, or `requeue` (of one that may be requeued).
+    /// What becomes of the run's job: `cancel`, `requeue` (of one that may be requeued), or `suspend`.
     pub mode: PreemptMode,
-    /// Until when the run may go on, warned by CONT and TERM; the cycle's own instant where there is no grace.
+    /// Until when the run may go on, warned by CONT and TERM; the cycle's own instant where there is no grace, and where it
+    /// is suspended.
     pub grace_end: UtcMicros,
 }

@@ -22,7 +22,15 @@ fn a_nodes_agent_speaks_of_its_own_node_and_what_runs_there() {
     let own = counted(&Subject::Node(node.expect("a sample of a run's start")));
     assert_eq!(
         own,
-        ["node.registered.v1", "run.ended.v1", "run.lost.v1", "run.node_released.v1", "run.started.v1"]
+        [
+            "node.registered.v1",
+            "run.ended.v1",
+            "run.lost.v1",
+            "run.node_released.v1",
+            "run.resumed.v1",
+            "run.started.v1",
+            "run.suspended.v1"
+        ]
     );
     assert_eq!(counted(&Subject::Node("another".into())), Vec::<&str>::new());
 }

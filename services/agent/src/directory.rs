@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use daybook_schemas::orders::RunOrder;
 use daybook_schemas::{BlobHash, EventId, NodeName, RunId, Seq, UtcMicros};
 use daybook_supervisor::processes::{boot_id, session_members, start_time};
-use daybook_supervisor::records::{Claim, Entry, Exit, Intent, Record, Started, Wish};
+use daybook_supervisor::records::{Claim, Entry, Exit, Intent, Record, Started, Turn, Wish};
 use daybook_supervisor::run_files::{Order, RunFiles};
 use daybook_supervisor::standard_files::Paths;
 use nix::sys::signal::{Signal, kill};
@@ -92,7 +92,13 @@ pub(crate) struct Payload {
 
 /// The events that an agent may report again when it starts: those of the runs that its node still has on its disk.
 pub fn reports_in_doubt(state_dir: &Path, node: &NodeName) -> Vec<EventId> {
-    RunFiles::runs_in(&state_dir.join("runs")).into_iter().flat_map(|run| Report::ids_of(node, run)).collect()
+    let runs = state_dir.join("runs");
+    let of_run = |run| {
+        let turns = RunFiles::of(&runs, run).read_record().ok().flatten().unwrap_or_default().turns;
+        let turns = turns.into_iter().map(move |turn| Report::turn_id(node, run, turn));
+        Report::ids_of(node, run).into_iter().chain(turns)
+    };
+    RunFiles::runs_in(&runs).into_iter().flat_map(of_run).collect()
 }
 
 impl Directories {
@@ -251,6 +257,11 @@ impl Directories {
     /// The script's process, if there has been one.
     pub(crate) fn started(&self, run: RunId) -> Option<Started> {
         self.record(run).started
+    }
+
+    /// Orders to stop and to go on that its supervisor has followed, newer than one.
+    pub(crate) fn turns_after(&self, run: RunId, reported: Seq) -> Vec<Turn> {
+        self.record(run).turns.into_iter().filter(|turn| turn.ordered > reported).collect()
     }
 
     /// The script's process, unless it is over already: then start and end are told together.

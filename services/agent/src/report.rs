@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use daybook_log::{Append, AppendError, LogHandle};
-use daybook_schemas::events::{RunEnded, RunLost, RunNodeReleased, RunStarted};
+use daybook_schemas::events::{RunEnded, RunLost, RunNodeReleased, RunResumed, RunStarted, RunSuspended};
 use daybook_schemas::run::{EndCause, ExitStatus};
 use daybook_schemas::{Actor, Body, Draft, Event, EventId, NodeName, RunId, Seq, Stream, Subject, UtcMicros};
-use daybook_supervisor::records::{Exit, Started};
+use daybook_supervisor::records::{Exit, Started, Turn};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -45,10 +45,21 @@ fn event(node: &NodeName, id: String, time: UtcMicros, body: impl Into<Body>) ->
     Event { id: format!("{source}/{id}").into(), source, time, actor, cause: None, body: body.into() }
 }
 
+/// Each order is answered once.
+fn turn_word(run: RunId, turn: Turn) -> String {
+    let word = if turn.is_stop { "suspended" } else { "resumed" };
+    format!("{run}/{word}/{}", turn.ordered)
+}
+
 impl Report {
-    /// The ids of all that is ever reported of a run on a node.
+    /// The ids of what is reported of every run on a node.
     pub fn ids_of(node: &NodeName, run: RunId) -> [EventId; 3] {
         ["started", "ended", "released"].map(|what| format!("{}/{run}/{what}", source_of(node)).into())
+    }
+
+    /// The id of a report that a run has stopped, or goes on.
+    pub fn turn_id(node: &NodeName, run: RunId, turn: Turn) -> EventId {
+        format!("{}/{}", source_of(node), turn_word(run, turn)).into()
     }
 
     /// The agent is there, with what its node has.
@@ -62,6 +73,16 @@ impl Report {
     pub fn started(node: &NodeName, run: RunId, started: &Started) -> Report {
         let body = RunStarted { run, node: node.clone(), pid: u32::try_from(started.pid).ok() };
         Report { events: vec![event(node, format!("{run}/started"), started.at, body)] }
+    }
+
+    /// The run has stopped, or goes on.
+    pub fn turned(node: &NodeName, run: RunId, turn: Turn) -> Report {
+        let (node_name, ordered) = (node.clone(), turn.ordered);
+        let body: Body = match turn.is_stop {
+            true => RunSuspended { run, node: node_name, ordered }.into(),
+            false => RunResumed { run, node: node_name, ordered }.into(),
+        };
+        Report { events: vec![event(node, turn_word(run, turn), turn.at, body)] }
     }
 
     /// The end of a run on the node that ran its script: it is over, and nothing is held here any more.

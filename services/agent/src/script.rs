@@ -31,6 +31,8 @@ static LAUNCHES: Semaphore = Semaphore::const_new(LAUNCHES_MAX);
 const LAUNCH_COUNTS_FOR: Duration = Duration::from_secs(2);
 /// Between tries of what the disk, the log or the kernel refuses for the moment: doubled from the first to the last.
 const BACKOFF: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(5)];
+/// Between looks at whether a supervisor has followed an order to stop or to go on, at most.
+const TURN_PAUSE_MAX: Duration = Duration::from_millis(500);
 /// Slurm's exit code for what could not be launched: 0:53.
 const LAUNCH_FAILED: ExitStatus = ExitStatus { code: 0, signal: 53 };
 
@@ -52,6 +54,8 @@ struct Script {
     order: Option<Arc<RunOrder>>,
     wishes: Wishes,
     is_start_told: bool,
+    /// The last order to stop or to go on of which it was told that it is followed.
+    turned: Seq,
     /// Held from the preparation until the script has started.
     permit: Option<SemaphorePermit<'static>>,
     pause: Duration,
@@ -64,8 +68,16 @@ pub(crate) async fn see_to_end(
     order: Option<Arc<RunOrder>>,
     wishes: Wishes,
 ) -> Option<Seq> {
-    let mut script =
-        Script { node, run, order, wishes, is_start_told: false, permit: None, pause: BACKOFF[0] };
+    let mut script = Script {
+        node,
+        run,
+        order,
+        wishes,
+        is_start_told: false,
+        turned: Seq::ZERO,
+        permit: None,
+        pause: BACKOFF[0],
+    };
     let outcome = script.until_over().await?;
     let seq = script.report(outcome).await?;
     let node = script.node.clone();
@@ -104,7 +116,7 @@ impl Script {
         let gone = || Obstacle::ForNow("somebody has removed its order".to_string());
         let order = self.order.clone().ok_or_else(gone)?;
         match self.wishes.newest().wish {
-            RunWish::Run => {}
+            RunWish::Run | RunWish::Suspend => {}
             RunWish::Release => return Err(Obstacle::ForGood(Outcome::Released)),
             wish => return Err(Obstacle::ForGood(Outcome::Ended(self.never_started(wish)))),
         }
@@ -190,6 +202,7 @@ impl Script {
             Err(error) => return self.back_off(&format!("its supervisor cannot be heard: {error}")).await,
         };
         let mut is_heard = true;
+        let mut pause = BACKOFF[0];
         loop {
             tokio::select! {
                 biased;
@@ -210,6 +223,11 @@ impl Script {
                 changed = self.wishes.changed() => {
                     changed?;
                     self.tell().await;
+                    pause = BACKOFF[0];
+                }
+                () = tokio::time::sleep(pause), if self.is_turn_awaited() => {
+                    self.tell_turns().await;
+                    pause = (pause * 2).min(TURN_PAUSE_MAX);
                 }
             }
         }
@@ -230,6 +248,11 @@ impl Script {
                 changed = self.wishes.changed() => {
                     changed?;
                     self.tell().await;
+                    pause = BACKOFF[0];
+                }
+                () = tokio::time::sleep(pause.min(TURN_PAUSE_MAX)), if self.is_start_told && self.is_turn_awaited() => {
+                    self.tell_turns().await;
+                    pause *= 2;
                 }
                 // It is between its claim and the script's start, which is soon over; it speaks to nobody.
                 () = tokio::time::sleep(pause), if !self.is_start_told => pause = (pause * 2).min(BACKOFF[1]),
@@ -250,8 +273,29 @@ impl Script {
         }
     }
 
+    /// Whether the supervisor has not yet said that it has followed the last order to stop or to go on.
+    fn is_turn_awaited(&self) -> bool {
+        self.wishes.ordered() > self.turned
+    }
+
+    /// Tells what the supervisor has done of such orders.
+    async fn tell_turns(&mut self) {
+        for report in self.turn_reports().await {
+            self.node.reporter.send(report).await;
+        }
+    }
+
+    async fn turn_reports(&mut self) -> Vec<Report> {
+        let (run, turned) = (self.run, self.turned);
+        let turns = self.node.blocking(move |node| node.directories.turns_after(run, turned)).await;
+        let turns = turns.unwrap_or_default();
+        self.turned = turns.last().map_or(self.turned, |turn| turn.ordered);
+        turns.into_iter().map(|turn| Report::turned(self.node.name(), run, turn)).collect()
+    }
+
     async fn tell_if_new(&mut self, intent: &Intent, wish: Wish) {
-        if wish != Wish::of(&intent.order) {
+        // A supervisor that starts looks at the wish's file, not at what the order wished.
+        if wish != Wish::of(&intent.order) || wish.wish == RunWish::Suspend {
             self.tell().await;
         }
     }
@@ -290,6 +334,8 @@ impl Script {
             true => None,
             false => self.node.blocking(move |node| node.directories.started(run)).await?,
         };
+        let turns = self.turn_reports().await;
+        let end = turns.into_iter().rev().fold(end, |end, turn| end.after(Some(turn)));
         let report = end.after(started.map(|started| Report::started(&name, run, &started)));
         self.wishes.unless_stopped(self.node.reporter.append(report)).await?
     }
@@ -299,7 +345,7 @@ impl Script {
             RunWish::Requeue => EndCause::Requeued,
             RunWish::NodeDown => EndCause::NodeFailed,
             RunWish::GiveWay => EndCause::Preempted,
-            RunWish::Run | RunWish::Cancel | RunWish::Release => EndCause::Cancelled,
+            RunWish::Run | RunWish::Suspend | RunWish::Cancel | RunWish::Release => EndCause::Cancelled,
         };
         let message = Some("told to end before its script was started".to_string());
         Exit { at: self.node.clock.now(), cause, exit: ExitStatus::default(), message, usage: None }

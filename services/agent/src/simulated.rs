@@ -6,6 +6,7 @@ use std::time::Duration;
 use daybook_schemas::orders::{RunOrder, RunWish};
 use daybook_schemas::run::EndCause;
 use daybook_schemas::{Seq, UtcMicros};
+use daybook_supervisor::records::{Turn, Wish};
 
 use crate::agent::Node;
 use crate::held::release;
@@ -21,45 +22,101 @@ pub(crate) async fn simulate(node: Arc<Node>, order: Arc<RunOrder>, mut wishes: 
     if wishes.newest().wish == RunWish::Release {
         return release(&node, order.run, &mut wishes).await;
     }
-    let (end, cause) = planned_end(&order, wishes.unless_stopped(declared(&node, &order)).await?);
+    let planned = planned_end(&order, wishes.unless_stopped(declared(&node, &order)).await?);
     let mut start = Some(Report::simulated_start(node.name(), order.run, order.allocated_at));
-    let left = end.map(|end| left(end, node.clock.now()));
-    let by_itself = async {
-        match left {
-            Some(left) => tokio::time::sleep(left).await,
-            None => std::future::pending().await,
+    let mut halts = Halts::of(&order);
+    let (end, cause) = loop {
+        let end = planned.0.map(|end| halts.later(end));
+        let left = end.map(|end| left(end, node.clock.now()));
+        let is_over = left.is_some_and(|left| left.is_zero()) && halts.stopped.is_none();
+        // One that is over already (after a restart) tells start and end together.
+        if !is_over && let Some(start) = start.take() {
+            node.reporter.send(start).await;
+        }
+        // A run whose time was up before it heard of a wish has ended by itself.
+        if is_over {
+            break (end, planned.1);
+        }
+        let wish = wishes.newest();
+        match wish.wish {
+            RunWish::Run | RunWish::Suspend => {
+                if let Some(turn) = halts.follow(&wish, node.clock.now()) {
+                    node.reporter.send(Report::turned(node.name(), order.run, turn)).await;
+                }
+                let left = match wish.wish {
+                    RunWish::Run => planned.0.map(|end| left_of(&halts, end, node.clock.now())),
+                    _ => None,
+                };
+                tokio::select! {
+                    biased;
+                    () = sleep(left) => {}
+                    changed = wishes.until(|newer| *newer != wish) => drop(changed?),
+                }
+            }
+            // Warned that it is to give way, it goes on while it may.
+            RunWish::GiveWay => {
+                let ending =
+                    |wish: &Wish| !matches!(wish.wish, RunWish::Run | RunWish::Suspend | RunWish::GiveWay);
+                tokio::select! {
+                    biased;
+                    () = sleep(left) => break (end, planned.1),
+                    told = wishes.until(ending) => break (None, told_cause(told?.wish)),
+                    () = tokio::time::sleep(Duration::from_secs(wish.grace.0)) => break (None, EndCause::Preempted),
+                }
+            }
+            told => break (None, told_cause(told)),
         }
     };
-    // One that is over already (after a restart) tells start and end together.
-    if !left.is_some_and(|left| left.is_zero())
-        && let Some(start) = start.take()
-    {
-        node.reporter.send(start).await;
-    }
-    tokio::pin!(by_itself);
-    // A run whose time was up before it heard of a wish has ended by itself.
-    let wish = tokio::select! {
-        biased;
-        () = &mut by_itself => None,
-        wish = wishes.until(|wish| wish.wish != RunWish::Run) => Some(wish?),
-    };
-    // Warned that it is to give way, it goes on while it may.
-    let grace = wish.as_ref().filter(|wish| wish.wish == RunWish::GiveWay).map(|wish| wish.grace.0);
-    let wish = match (wish, grace) {
-        (Some(warning), Some(grace)) => tokio::select! {
-            biased;
-            () = &mut by_itself => None,
-            wish = wishes.until(|wish| !matches!(wish.wish, RunWish::Run | RunWish::GiveWay)) => Some(wish?),
-            () = tokio::time::sleep(Duration::from_secs(grace)) => Some(warning),
-        },
-        (wish, _) => wish,
-    };
-    let (end, cause) = match wish {
-        None => (end.unwrap_or_else(|| node.clock.now()), cause),
-        Some(wish) => (node.clock.now(), told_cause(wish.wish)),
-    };
+    let end = end.unwrap_or_else(|| node.clock.now());
     let report = Report::simulated_end(node.name(), order.run, end, cause).after(start);
     wishes.unless_stopped(node.reporter.append(report)).await?
+}
+
+/// When it was stopped. What the log knows of it comes with the order, so it needs no note of its own.
+struct Halts {
+    paused: Duration,
+    stopped: Option<UtcMicros>,
+    /// The last order that was answered.
+    answered: Seq,
+}
+
+impl Halts {
+    fn of(order: &RunOrder) -> Halts {
+        let paused = Duration::from_micros(order.paused);
+        Halts { paused, stopped: order.stopped, answered: Seq::ZERO }
+    }
+
+    /// An instant later by all pauses that are over.
+    fn later(&self, instant: UtcMicros) -> UtcMicros {
+        let paused = i64::try_from(self.paused.as_micros()).unwrap_or(i64::MAX);
+        UtcMicros(instant.0.saturating_add(paused))
+    }
+
+    /// Stops or goes on; what is to be told of it.
+    fn follow(&mut self, wish: &Wish, now: UtcMicros) -> Option<Turn> {
+        let is_stop = wish.wish == RunWish::Suspend;
+        if is_stop {
+            self.stopped.get_or_insert(now);
+        } else if let Some(since) = self.stopped.take() {
+            self.paused += left(now, since);
+        }
+        let turn = Turn { is_stop, ordered: wish.ordered, at: now };
+        let is_new = wish.ordered > std::mem::replace(&mut self.answered, wish.ordered);
+        is_new.then_some(turn)
+    }
+}
+
+/// How long it still takes if it is not stopped again.
+fn left_of(halts: &Halts, end: UtcMicros, now: UtcMicros) -> Duration {
+    left(halts.later(end), now)
+}
+
+/// `None`: for ever.
+async fn sleep(longest: Option<Duration>) {
+    match longest {
+        Some(longest) => tokio::time::sleep(longest).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// When it ends by itself, and as what. Without a declared time it takes its limit and has done its work by then; with
@@ -87,7 +144,7 @@ fn told_cause(wish: RunWish) -> EndCause {
         RunWish::Requeue => EndCause::Requeued,
         RunWish::NodeDown => EndCause::NodeFailed,
         RunWish::GiveWay => EndCause::Preempted,
-        RunWish::Run | RunWish::Cancel | RunWish::Release => EndCause::Cancelled,
+        RunWish::Run | RunWish::Suspend | RunWish::Cancel | RunWish::Release => EndCause::Cancelled,
     }
 }
 

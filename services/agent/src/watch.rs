@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use daybook_schemas::Seq;
 use daybook_supervisor::processes::start_time;
 use daybook_supervisor::records::{Claim, Wish};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -19,6 +20,11 @@ impl Wishes {
     /// The newest.
     pub(crate) fn newest(&mut self) -> Wish {
         self.wish.borrow_and_update().clone()
+    }
+
+    /// Which order to stop or to go on is the newest, without taking it as seen.
+    pub(crate) fn ordered(&self) -> Seq {
+        self.wish.borrow().ordered
     }
 
     /// Waits for a wish of a kind. `None`: the agent stops.

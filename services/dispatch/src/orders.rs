@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use daybook_model::{Cluster, Job, Run};
 use daybook_schemas::events::ArrayTaskId;
-use daybook_schemas::orders::{ArrayTaskOrder, DesiredSet, RunOrder};
+use daybook_schemas::orders::{ArrayTaskOrder, DesiredSet, RunOrder, RunWish};
 use daybook_schemas::{NodeName, RunId, Seconds};
 
 /// What should be on a node at the snapshot's position.
@@ -61,6 +61,15 @@ fn order(cluster: &Cluster, run: &Run) -> Option<RunOrder> {
         kill_wait: configured.map_or(Seconds(30), |configured| configured.parameters.kill_wait),
         wish: run.wish,
         grace: run.giving_way.as_ref().map_or(Seconds(0), |giving| giving.grace()),
+        ordered: run.ordered,
+        suspend_grace: match run.wish {
+            RunWish::Suspend => {
+                configured.map_or(Seconds(2), |configured| configured.parameters.suspend_grace)
+            }
+            _ => Seconds(0),
+        },
+        paused: u64::try_from(run.paused()).unwrap_or(0),
+        stopped: run.pauses.and_then(|pauses| pauses.stopped),
         signals: run.signals.clone(),
     })
 }

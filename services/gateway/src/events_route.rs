@@ -73,6 +73,11 @@ impl Wanted {
             Body::RunEnded(data) => one(data.run.job),
             Body::RunLost(data) => one(data.run.job),
             Body::RunNodeReleased(data) => one(data.run.job),
+            Body::JobSuspendRequested(data) => one(data.job),
+            Body::JobResumeRequested(data) => one(data.job),
+            Body::RunSuspended(data) => one(data.run.job),
+            Body::RunResumed(data) => one(data.run.job),
+            Body::RunResumeOrdered(data) => one(data.run.job),
             Body::RunPreempted(data) => {
                 one(data.run.job) || one(data.by) || data.array.is_some_and(|task| one(task.array_job))
             }

@@ -24,7 +24,7 @@ use crate::authority::{Authority, denied};
 use crate::intake::{Intake, Outcome};
 use crate::requests::{
     self, AccountsRequest, Action, ActionKind, Cancel, CreatePartition, DeletePartition, NodeUpdate,
-    Reconfigure, Request, ReservationChange, Submission, Update, UpdatePartition,
+    Reconfigure, Request, ReservationChange, Submission, Suspension, Update, UpdatePartition,
 };
 
 /// What the routes work with.
@@ -73,6 +73,8 @@ pub fn router(gateway: Gateway) -> Router {
         .route("/v1/jobs/release", post(release))
         .route("/v1/jobs/requeue", post(requeue))
         .route("/v1/jobs/top", post(top))
+        .route("/v1/jobs/suspend", post(suspend))
+        .route("/v1/jobs/resume", post(resume))
         .route("/v1/jobs/update", post(update))
         .route("/v1/nodes/update", post(update_nodes))
         .route("/v1/accounts/change", post(change_accounts))
@@ -202,6 +204,24 @@ async fn requeue(
 
 async fn top(State(gateway): State<Gateway>, asker: Asker, Json(asked): Json<JobAction>) -> Answer<Changed> {
     act(&gateway, asker, ActionKind::Top, asked).await
+}
+
+async fn suspend(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    Json(asked): Json<JobAction>,
+) -> Answer<Changed> {
+    let request = Request::Suspension(Suspension { resume: false, action: asked.clone() });
+    changed(&gateway, asker, asked.request_id, request).await
+}
+
+async fn resume(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    Json(asked): Json<JobAction>,
+) -> Answer<Changed> {
+    let request = Request::Suspension(Suspension { resume: true, action: asked.clone() });
+    changed(&gateway, asker, asked.request_id, request).await
 }
 
 async fn update(

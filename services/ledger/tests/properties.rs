@@ -22,6 +22,9 @@ enum Act {
     Start { pick: u32, second: bool, gpu: bool, both: bool },
     Overtaken { job: u32, start: u32, second: bool, cpu: u32, gpu: u32 },
     Started(u32),
+    Suspend(u32),
+    Unsuspend { pick: u32, by_planner: bool },
+    Turned { pick: u32, stops: bool, ago: u32, overtaken: bool },
     End { pick: u32, cause: EndCause, ago: u32, code: u32 },
     Lost { pick: u32, ago: u32 },
     Release { pick: u32, ago: u32 },
@@ -61,6 +64,11 @@ fn acts() -> impl Strategy<Value = Act> {
         2 => (pick.clone(), 0..2u32, any::<bool>(), 0..5u32, 0..4u32)
             .prop_map(|(job, start, second, cpu, gpu)| Act::Overtaken { job, start, second, cpu, gpu }),
         6 => pick.clone().prop_map(Act::Started),
+        4 => pick.clone().prop_map(Act::Suspend),
+        3 => (pick.clone(), any::<bool>())
+            .prop_map(|(pick, by_planner)| Act::Unsuspend { pick, by_planner }),
+        8 => (pick.clone(), any::<bool>(), 0..9u32, prop::bool::weighted(0.1))
+            .prop_map(|(pick, stops, ago, overtaken)| Act::Turned { pick, stops, ago, overtaken }),
         6 => (pick.clone(), cause, ago.clone(), 0..2u32)
             .prop_map(|(pick, cause, ago, code)| Act::End { pick, cause, ago, code }),
         1 => (pick.clone(), ago.clone()).prop_map(|(pick, ago)| Act::Lost { pick, ago }),
@@ -97,6 +105,10 @@ struct Run {
     id: String,
     job: usize,
     held: Vec<(bool, u32, Option<u32>)>,
+    /// The last order to stop or to go on.
+    ordered: u64,
+    /// Its CPUs may be others'.
+    is_stopped: bool,
 }
 
 /// Roughly what is the case, so that most acts fit: it may be wrong (a node may be down), which is then overtaken.
@@ -117,10 +129,10 @@ impl Shadow {
     }
 
     fn is_free(&self, second: bool, cpu: u32, gpu: Option<u32>) -> bool {
-        let taken = |held: &(bool, u32, Option<u32>)| {
-            held.0 == second && (held.1 == cpu || gpu.is_some() && held.2 == gpu)
+        let taken = |run: &Run, held: &(bool, u32, Option<u32>)| {
+            held.0 == second && (held.1 == cpu && !run.is_stopped || gpu.is_some() && held.2 == gpu)
         };
-        !self.runs.iter().flat_map(|run| &run.held).any(taken)
+        !self.runs.iter().any(|run| run.held.iter().any(|held| taken(run, held)))
     }
 
     fn submit(&mut self, array: Option<u32>) -> u32 {
@@ -159,7 +171,7 @@ impl Shadow {
         let array = array.map(|(array, task)| ArrayTaskId { array_job: daybook_schemas::JobId(array), task });
         (job.waits, job.starts) = (false, job.starts + 1);
         let allocated = allocation(&id, array, shares);
-        self.runs.push(Run { id, job: at, held });
+        self.runs.push(Run { id, job: at, held, ordered: 0, is_stopped: false });
         Some(allocated)
     }
 }
@@ -201,6 +213,36 @@ fn happens(story: &mut Story, shadow: &mut Shadow, now: f64, act: &Act) {
         Act::Started(pick) => {
             if let Some(at) = shadow.run(*pick) {
                 story.start(&shadow.runs[at].id, "a");
+            }
+        }
+        Act::Suspend(pick) => {
+            if let Some(at) = shadow.run(*pick) {
+                let job = run(&shadow.runs[at].id).job;
+                story.add(JobSuspendRequested { job, uid: 0 });
+                shadow.runs[at].ordered = story.commits.len() as u64;
+            }
+        }
+        Act::Unsuspend { pick, by_planner } => {
+            if let Some(at) = shadow.run(*pick) {
+                let run = run(&shadow.runs[at].id);
+                match by_planner {
+                    true => story.add(RunResumeOrdered { run }),
+                    false => story.add(JobResumeRequested { job: run.job, uid: 0 }),
+                };
+                (shadow.runs[at].ordered, shadow.runs[at].is_stopped) = (story.commits.len() as u64, false);
+            }
+        }
+        Act::Turned { pick, stops, ago, overtaken } => {
+            if let Some(at) = shadow.run(*pick) {
+                let told = &mut shadow.runs[at];
+                let ordered = daybook_schemas::Seq(told.ordered.saturating_sub(u64::from(*overtaken)));
+                let (run, node) = (run(&told.id), name(told.held[0].0).into());
+                told.is_stopped = *stops;
+                let happened = now - f64::from(*ago);
+                match stops {
+                    true => story.add_of(happened, RunSuspended { run, node, ordered }),
+                    false => story.add_of(happened, RunResumed { run, node, ordered }),
+                };
             }
         }
         Act::End { pick, cause, ago, code } => {

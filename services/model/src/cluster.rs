@@ -96,6 +96,8 @@ pub struct Cluster {
     pub(crate) charges: crate::charges::Charges,
     /// Which runs hold licences, and how many in all.
     pub(crate) licenses: crate::license::LicensesHeld,
+    /// Runs that have given their CPUs back.
+    pub(crate) stopped: OrdSet<RunId>,
     pub(crate) reservation_jobs: crate::reservation::ReservationJobs,
     /// One copy of each request that a record has, with the number of its records.
     pub(crate) requests: OrdMap<Arc<ResourceRequest>, u32>,

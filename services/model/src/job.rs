@@ -90,7 +90,7 @@ pub struct Job {
     pub submitted: UtcMicros,
     /// The commit of the submission.
     pub submitted_seq: Seq,
-    /// Pending, running, or how it ended; `Completing` is derived ([`crate::Cluster::shown_state`]).
+    /// Pending, running, suspended, or how it ended; `Completing` is derived ([`crate::Cluster::shown_state`]).
     pub state: JobState,
     /// Whether it is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -137,6 +137,9 @@ pub struct Job {
     /// Of the present or last run: to whom it gave way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gave_way: Option<Arc<GivingWay>>,
+    /// Of the present or last run: when it was stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pauses: Option<crate::run::Pauses>,
     /// The user id that cancelled it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled_by: Option<u32>,

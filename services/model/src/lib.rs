@@ -51,7 +51,7 @@ pub use priority::{Level, Priorities, Standing, addends, priority_of};
 pub use ready::{Claim, ReadyKind};
 pub use reservation::{Reservation, Window};
 pub use room::Room;
-pub use run::{Run, RunEnd};
+pub use run::{Pauses, Run, RunEnd, ran};
 pub use sanity::Violation;
 pub use snapshot::{REDUCER_VERSION, SnapshotError, read_snapshot, state_hash, write_snapshot};
 pub use totals::{RECENT_CYCLES_MAX, Totals};

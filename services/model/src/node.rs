@@ -150,7 +150,8 @@ impl Node {
             NodeState::Unknown
         } else if completing {
             NodeState::Completing
-        } else if self.runs.is_empty() {
+        } else if self.cpus_allocated.is_empty() {
+            // As in Slurm: also where suspended runs hold something.
             NodeState::Idle
         } else if self.cpus_free() == 0 {
             NodeState::Allocated

@@ -11,9 +11,9 @@ use crate::run::Run;
 /// How a run gives way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WayOut {
-    /// What becomes of its job: [`PreemptMode::Cancel`] or [`PreemptMode::Requeue`].
+    /// What becomes of its job: [`PreemptMode::Cancel`], [`PreemptMode::Requeue`] or [`PreemptMode::Suspend`].
     pub mode: PreemptMode,
-    /// For how long it is warned before.
+    /// For how long it is warned before; one that is suspended is not.
     pub grace: Seconds,
 }
 
@@ -39,7 +39,8 @@ impl Cluster {
     /// How a job's runs in a partition give way; `None`: they never do.
     ///
     /// Of the two that may say how, that one counts which `PreemptType` goes by, and the cluster where it says nothing;
-    /// but OFF holds wherever it is written. A job that may not be requeued is cancelled instead.
+    /// but OFF holds wherever it is written. A job that may not be requeued is cancelled instead. Where the cluster has no
+    /// GANG, SUSPEND is as OFF.
     pub fn way_out(&self, job: &Job, partition: &str) -> Option<WayOut> {
         let parameters = self.preemption()?;
         if parameters.exempt_above.is_some_and(|above| job.priority > above) {
@@ -59,7 +60,10 @@ impl Cluster {
         let mode = match own.unwrap_or(parameters.mode) {
             PreemptMode::Requeue if job.requeue => PreemptMode::Requeue,
             PreemptMode::Requeue | PreemptMode::Cancel => PreemptMode::Cancel,
-            // Nobody can be told to suspend itself.
+            PreemptMode::Suspend if parameters.gang => {
+                return Some(WayOut { mode: PreemptMode::Suspend, grace: Seconds(0) });
+            }
+            // Without GANG nobody would let it go on.
             PreemptMode::Off | PreemptMode::Suspend => return None,
         };
         Some(WayOut { mode, grace: grace.unwrap_or(Seconds(0)) })
@@ -83,8 +87,17 @@ impl Cluster {
         })
     }
 
-    /// Whether a run of `job` is of those that a waiting job in `partition` may take the place of, time and mode aside.
+    /// Whether a run of `job` is of those that a waiting job in `partition` may take the place of, time and mode aside. Of
+    /// one that would be suspended for a QOS only where the other is in another partition: in the same one Slurm lets both
+    /// run in turns, which is not done here.
     pub fn is_preemptable_by(&self, run: &Run, job: &Job, other: &Job, partition: &str) -> bool {
+        let by_qos = self.preempts_by_qos();
+        if by_qos
+            && *run.partition == *partition
+            && self.way_out(job, partition).is_some_and(|way| way.mode == PreemptMode::Suspend)
+        {
+            return false;
+        }
         match self.preemption().map(|parameters| parameters.by) {
             None => false,
             Some(PreemptType::PartitionPrio) => self.tier_of(&run.partition) < self.tier_of(partition),

@@ -1,5 +1,7 @@
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::TimeLimit;
 use daybook_schemas::orders::{RunWish, SignalOrder};
 use daybook_schemas::preemption::GivingWay;
@@ -19,6 +21,33 @@ pub struct RunEnd {
     pub cause: EndCause,
     /// The script's own status.
     pub exit: ExitStatus,
+}
+
+/// When and for how long a run was stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pauses {
+    /// Since when it is; `None`: it goes on, or has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<UtcMicros>,
+    /// When it was last stopped or went on.
+    pub changed: UtcMicros,
+    /// Microseconds that it had run when it was last stopped.
+    pub ran: i64,
+    /// Microseconds for which it was stopped, without a stop that lasts.
+    pub paused: i64,
+}
+
+/// Microseconds from an allocation to `now` without the pauses.
+pub fn ran(pauses: Option<Pauses>, allocated: UtcMicros, now: UtcMicros) -> i64 {
+    match pauses {
+        Some(Pauses { stopped: Some(_), ran, .. }) => ran,
+        Some(Pauses { paused, .. }) => now.0.saturating_sub(allocated.0).saturating_sub(paused).max(0),
+        None => now.0.saturating_sub(allocated.0).max(0),
+    }
+}
+
+fn is_none_yet(seq: &Seq) -> bool {
+    *seq == Seq::ZERO
 }
 
 /// A run that still holds resources somewhere.
@@ -61,6 +90,21 @@ pub struct Run {
     /// To whom it gives way, and until when it may run on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub giving_way: Option<Arc<GivingWay>>,
+    /// The commit of the last order to stop or to go on.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub ordered: Seq,
+    /// The last of such orders was to stop.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_told_to_stop: bool,
+    /// Somebody has asked for it to be stopped: it does not go on before somebody says so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_kept_stopped: bool,
+    /// Its CPUs are given back as long as it is stopped: others may have them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub are_cpus_given_back: bool,
+    /// When it was stopped, if ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pauses: Option<Pauses>,
     /// Signals asked for, oldest first, at most [`crate::SIGNALS_MAX`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<SignalOrder>,
@@ -72,20 +116,72 @@ impl Run {
         !self.held_on.is_empty() && self.held_on.is_subset(&self.given_up_on)
     }
 
-    /// When its limit ends it (without Slurm's grace), or its reservation; `None` where neither does.
+    /// When its limit ends it (without Slurm's grace), or its reservation; `None` where neither does, and while it is
+    /// stopped.
     pub fn limit_end(&self) -> Option<UtcMicros> {
+        if self.is_stopped() {
+            return None;
+        }
         let limit = match self.time_limit {
             TimeLimit::Seconds(seconds) => {
-                Some(self.allocated.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX)))
+                let end = self.allocated.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX));
+                Some(UtcMicros(end.0.saturating_add(self.paused())))
             }
             TimeLimit::Unlimited => None,
         };
         limit.into_iter().chain(self.ends_by).min()
     }
 
-    /// How long it may run from its allocation: its limit, or up to the end of its reservation.
+    /// Microseconds that its limit leaves it; `None` where it has none.
+    pub fn time_left(&self, now: UtcMicros) -> Option<i64> {
+        let seconds = i64::try_from(self.time_limit.seconds()?).unwrap_or(i64::MAX);
+        Some(seconds.saturating_mul(1_000_000).saturating_sub(self.ran(now)))
+    }
+
+    /// Whether its processes are stopped, as far as is known.
+    pub fn is_stopped(&self) -> bool {
+        self.pauses.is_some_and(|pauses| pauses.stopped.is_some())
+    }
+
+    /// Microseconds for which it has been stopped, without a stop that lasts.
+    pub fn paused(&self) -> i64 {
+        self.pauses.map_or(0, |pauses| pauses.paused)
+    }
+
+    /// Microseconds from its allocation to `now` in which it was not stopped.
+    pub fn ran(&self, now: UtcMicros) -> i64 {
+        ran(self.pauses, self.allocated, now)
+    }
+
+    /// Since when it runs without a stop.
+    pub(crate) fn runs_since(&self) -> UtcMicros {
+        self.pauses.map_or(self.allocated, |pauses| pauses.changed)
+    }
+
+    /// Whether it is stopped for another job, and goes on by itself when it can.
+    pub fn waits_to_go_on(&self) -> bool {
+        self.end.is_none() && self.are_cpus_given_back && !self.is_kept_stopped
+    }
+
+    /// What it holds, node by node: without its CPUs while these are given back.
+    pub fn holdings(&self) -> impl Iterator<Item = Cow<'_, RunNode>> {
+        let held = self.nodes.iter().filter(|share| self.held_on.contains(&share.node));
+        held.map(|share| self.holding(share))
+    }
+
+    /// The same of one node.
+    pub(crate) fn holding<'r>(&self, share: &'r RunNode) -> Cow<'r, RunNode> {
+        match self.are_cpus_given_back {
+            true => Cow::Owned(RunNode { cpus: IndexSet::new(), ..share.clone() }),
+            false => Cow::Borrowed(share),
+        }
+    }
+
+    /// How long it may run from its allocation, without stops: its limit, or up to the end of its reservation.
     pub fn time_allowed(&self) -> TimeLimit {
-        let left = self.ends_by.map(|end| end.seconds().saturating_sub(self.allocated.seconds()).max(0));
+        let paused = self.paused() / 1_000_000;
+        let left =
+            self.ends_by.map(|end| (end.seconds() - self.allocated.seconds()).saturating_sub(paused).max(0));
         let left = left.map(|seconds| TimeLimit::Seconds(seconds.unsigned_abs()));
         left.map_or(self.time_limit, |left| left.min(self.time_limit))
     }

@@ -6,6 +6,7 @@ use daybook_schemas::RunId;
 use daybook_schemas::accounts::ROOT_ACCOUNT;
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::JobState;
+use daybook_schemas::orders::RunWish;
 
 use crate::cluster::Cluster;
 
@@ -44,7 +45,7 @@ impl Cluster {
                     found.push(Violation(format!("node {name} has run {id}, which does not hold it")));
                     continue;
                 };
-                for share in run.nodes.iter().filter(|share| share.node == *name) {
+                for share in run.holdings().filter(|share| share.node == *name) {
                     memory += share.memory.0;
                     for cpu in share.cpus.iter().filter(|cpu| !cpus.insert(*cpu)) {
                         found.push(Violation(format!("CPU {cpu} of {name} is given twice")));
@@ -96,8 +97,16 @@ impl Cluster {
             } else if job.is_none_or(|job| job.run != Some(*id)) {
                 found.push(Violation(format!("run {id} is not its job's present run")));
             }
-            if run.end.is_none() && job.is_none_or(|job| job.state != JobState::Running) {
+            let state = if run.is_stopped() { JobState::Suspended } else { JobState::Running };
+            if run.end.is_none() && job.is_none_or(|job| job.state != state || job.pauses != run.pauses) {
                 found.push(Violation(format!("run {id} goes on, but its job does not run")));
+            }
+            if run.are_cpus_given_back && run.end.is_none() && (!run.is_stopped() || run.wish == RunWish::Run)
+            {
+                found.push(Violation(format!("run {id} goes on without its CPUs")));
+            }
+            if (run.is_kept_stopped || run.is_told_to_stop) && run.wish == RunWish::Run {
+                found.push(Violation(format!("run {id} goes on, and nobody has said so")));
             }
             if run.held_on.is_empty() {
                 found.push(Violation(format!("run {id} holds nothing and is still there")));
@@ -111,7 +120,7 @@ impl Cluster {
                 found.push(Violation(format!("job {id} has an id that is yet to be given")));
             }
             let runs = job.run.and_then(|run| self.runs.get(&run)).is_some_and(|run| run.end.is_none());
-            if (job.state == JobState::Running) != runs {
+            if matches!(job.state, JobState::Running | JobState::Suspended) != runs {
                 found.push(Violation(format!("job {id} is {:?} but its run says otherwise", job.state)));
             }
             if let Some(partitions) = &job.partitions {
@@ -198,6 +207,7 @@ impl Cluster {
             ("blocked", fresh.blocked == self.blocked),
             ("requests of", fresh.requests == self.requests),
             ("licences of", fresh.licenses == self.licenses),
+            ("stopped", fresh.stopped == self.stopped),
             ("scale of", fresh.scale == self.scale),
             ("charges of", fresh.charges == self.charges),
         ];

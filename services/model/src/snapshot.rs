@@ -309,6 +309,7 @@ impl Cluster {
         self.blocked.clear();
         self.requests.clear();
         self.derive_licenses();
+        self.derive_stopped();
         self.measure();
         let jobs: Vec<Arc<Job>> = self.jobs.values().cloned().collect();
         for job in &jobs {

@@ -17,7 +17,7 @@ fn folded(commits: &[Commit]) -> Cluster {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(
-        (0u8..26, any::<u16>(), any::<u16>()).prop_map(|(kind, a, b)| Step { kind, a, b }),
+        (0u8..29, any::<u16>(), any::<u16>()).prop_map(|(kind, a, b)| Step { kind, a, b }),
         1..120,
     )
 }
@@ -56,13 +56,15 @@ proptest! {
         prop_assert!(resumed.sanity_check().is_ok());
     }
 
-    /// Each run counts from its start to its end, or to the last calculation, whatever came between, and once.
+    /// Each run counts from its start to its end, or to the last calculation, without its stops, whatever came between,
+    /// and once.
     #[test]
     fn usage_is_that_of_all_runs_of_history(steps in steps()) {
         let mut history = History::new();
         history.count_usage();
-        // Allocated, last known to count up to, CPUs.
-        let mut runs: std::collections::BTreeMap<daybook_schemas::RunId, (i64, i64, u64)> = Default::default();
+        // Microseconds that count, CPUs, and the run as it was last.
+        type Known = (i64, u64, std::sync::Arc<daybook_model::Run>);
+        let mut runs: std::collections::BTreeMap<daybook_schemas::RunId, Known> = Default::default();
         for step in steps {
             let kind = if step.kind == 21 || step.kind == 23 { 22 } else { step.kind };
             history.step(Step { kind, ..step });
@@ -70,12 +72,12 @@ proptest! {
         let (mut cluster, mut open) = (Cluster::new(), std::collections::BTreeSet::new());
         for commit in &history.commits {
             cluster.apply(commit).expect("a valid successor");
-            let calculated = cluster.priorities_calculated().map_or(0, |at| at.0);
+            let calculated = cluster.priorities_calculated().unwrap_or(daybook_schemas::UtcMicros(0));
             for run in cluster.runs().values() {
-                let start = run.allocated.0;
                 let cpus: u64 = run.nodes.iter().map(|share| share.cpus.len()).sum();
-                let known = runs.entry(run.id).or_insert((start, start, cpus));
-                known.1 = known.1.max(run.end.as_ref().map_or(calculated, |end| end.at.0));
+                let known = runs.entry(run.id).or_insert((0, cpus, run.clone()));
+                known.0 = known.0.max(run.ran(run.end.as_ref().map_or(calculated, |end| end.at)));
+                known.2 = run.clone();
                 match run.end {
                     Some(_) => open.remove(&run.id),
                     None => open.insert(run.id),
@@ -83,11 +85,11 @@ proptest! {
             }
             // A node that lets go of a run whose end nobody told ends it there and then.
             for gone in open.clone().difference(&cluster.runs().keys().copied().collect()) {
-                runs.entry(*gone).and_modify(|known| known.1 = known.1.max(cluster.time().0));
+                runs.entry(*gone).and_modify(|known| known.0 = known.0.max(known.2.ran(cluster.time())));
                 open.remove(gone);
             }
         }
-        let of_all: u64 = runs.values().map(|(from, to, cpus)| (to - from) as u64 / 1_000 * cpus).sum();
+        let of_all: u64 = runs.values().map(|(micros, cpus, _)| *micros as u64 / 1_000 * cpus).sum();
         let standings = history.cluster.standings();
         prop_assert_eq!(standings[&1].usage, of_all);
     }

@@ -5,7 +5,9 @@ use std::fmt;
 
 use daybook_log::{EventLog, ReadError};
 use daybook_model::Cluster;
-use daybook_schemas::events::{Body, JobFinished, PlannerCycle, RunAllocated, RunPreempted};
+use daybook_schemas::events::{
+    Body, JobFinished, PlannerCycle, RunAllocated, RunPreempted, RunResumeOrdered,
+};
 use daybook_schemas::{Commit, Seq, Stream};
 
 use daybook_plan::{Policy, plan};
@@ -60,6 +62,8 @@ pub enum Part {
     Finished,
     /// Runs that give way.
     Preemptions,
+    /// Suspended runs that go on.
+    Resumes,
     /// Only the counts of what was looked at, or the hash.
     Hash,
 }
@@ -101,6 +105,7 @@ impl fmt::Display for Part {
             Part::Reservations => "reservations",
             Part::Finished => "finished jobs",
             Part::Preemptions => "preemptions",
+            Part::Resumes => "runs that go on",
             Part::Hash => "hash",
         })
     }
@@ -228,6 +233,10 @@ fn compare(before: &Cluster, commit: &Commit, recorded: &PlannerCycle) -> Option
         let text = text_of(Some(&found.preempted));
         return difference(Part::Preemptions, text, text_of(Some(&decided.preempted)));
     }
+    if found.resumed != decided.resumed {
+        let text = text_of(Some(&found.resumed));
+        return difference(Part::Resumes, text, text_of(Some(&decided.resumed)));
+    }
     let of_recorded = (recorded.jobs_considered, recorded.steps, recorded.bound, &recorded.decision_hash);
     let of_decided = (cycle.jobs_considered, cycle.steps, cycle.bound, &cycle.decision_hash);
     if of_recorded != of_decided {
@@ -237,20 +246,23 @@ fn compare(before: &Cluster, commit: &Commit, recorded: &PlannerCycle) -> Option
 }
 
 /// What a commit says beside the cycle itself.
+#[derive(Default)]
 struct Events {
     allocated: Vec<RunAllocated>,
     finished: Vec<JobFinished>,
     preempted: Vec<RunPreempted>,
+    resumed: Vec<RunResumeOrdered>,
 }
 
 impl Events {
     fn of(bodies: impl Iterator<Item = Body>) -> Events {
-        let mut events = Events { allocated: Vec::new(), finished: Vec::new(), preempted: Vec::new() };
+        let mut events = Events::default();
         for body in bodies {
             match body {
                 Body::RunAllocated(data) => events.allocated.push(*data),
                 Body::JobFinished(data) => events.finished.push(*data),
                 Body::RunPreempted(data) => events.preempted.push(*data),
+                Body::RunResumeOrdered(data) => events.resumed.push(*data),
                 _ => {}
             }
         }

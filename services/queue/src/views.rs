@@ -38,6 +38,11 @@ pub(crate) fn job_view(cluster: &Cluster, job: &Job, now: UtcMicros) -> JobView 
         run: job.run,
         nodes: nodes.to_vec(),
         node_list: node_list(nodes),
+        suspend_time: job.pauses.filter(|_| started.is_some()).map(|pauses| pauses.changed),
+        seconds_before_suspend: job
+            .pauses
+            .filter(|_| started.is_some())
+            .map_or(0, |pauses| u64::try_from(pauses.ran / 1_000_000).unwrap_or(0)),
         exit: job.exit,
         restarts: job.starts.saturating_sub(1),
         tres: counts.notation(),
@@ -104,17 +109,21 @@ pub(crate) fn node_list(nodes: &[RunNode]) -> String {
 pub(crate) fn end_or_limit(cluster: &Cluster, job: &Job) -> Option<UtcMicros> {
     match job.state {
         JobState::Pending => None,
-        JobState::Running => cluster.runs().get(&job.run?)?.limit_end(),
+        JobState::Running | JobState::Suspended => cluster.runs().get(&job.run?)?.limit_end(),
         _ => job.ended,
     }
 }
 
-/// Whole seconds from the start to the end or now.
+/// Whole seconds from the start to the end or now, without those in which it was stopped.
 pub(crate) fn run_seconds(cluster: &Cluster, job: &Job, now: UtcMicros) -> u64 {
     let (Some(started), false) = (job.started, cluster.shown_state(job) == JobState::Pending) else {
         return 0;
     };
-    let end = if job.state == JobState::Running { now } else { job.ended.unwrap_or(now) };
+    let goes_on = matches!(job.state, JobState::Running | JobState::Suspended);
+    let end = if goes_on { now } else { job.ended.unwrap_or(now) };
+    if job.pauses.is_some() {
+        return u64::try_from(daybook_model::ran(job.pauses, started, end) / 1_000_000).unwrap_or(0);
+    }
     u64::try_from(end.seconds() - started.seconds()).unwrap_or(0)
 }
 

@@ -133,7 +133,7 @@ impl StepAgent {
             return match (runs_script, told.wish) {
                 (_, RunWish::Release) => Some(Move::ReportRelease(run)),
                 (false, _) => None,
-                (true, RunWish::Run) => Some(Move::Intend(run)),
+                (true, RunWish::Run | RunWish::Suspend) => Some(Move::Intend(run)),
                 (true, _) => Some(Move::EndUnstarted(run)),
             };
         };
@@ -141,7 +141,7 @@ impl StepAgent {
             Record { exit: Some(_), .. } => Some(Move::ReportEnd(run)),
             _ if record.boot != machine.boot => Some(Move::ReportLoss(run)),
             Record { claimed: true, .. } => (!self.start_told.contains(&run)).then_some(Move::TellStart(run)),
-            _ if told.wish == RunWish::Run => Some(Move::Launch(run)),
+            _ if matches!(told.wish, RunWish::Run | RunWish::Suspend) => Some(Move::Launch(run)),
             _ => Some(Move::ClaimUnstarted(run)),
         }
     }

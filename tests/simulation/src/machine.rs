@@ -150,7 +150,8 @@ fn exit_of(process: &Process, wish: &Wish, now: UtcMicros) -> Option<Exit> {
 /// What a run that is told to end has ended by.
 pub fn told_cause(wish: RunWish) -> Option<EndCause> {
     match wish {
-        RunWish::Run => None,
+        // Nobody suspends anything here.
+        RunWish::Run | RunWish::Suspend => None,
         RunWish::Requeue => Some(EndCause::Requeued),
         RunWish::NodeDown => Some(EndCause::NodeFailed),
         RunWish::GiveWay => Some(EndCause::Preempted),

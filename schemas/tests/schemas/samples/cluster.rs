@@ -47,10 +47,12 @@ fn full_configuration() -> ClusterConfigured {
             preemption: Some(PreemptionParameters {
                 by: PreemptType::Qos,
                 mode: PreemptMode::Requeue,
+                gang: true,
                 exempt_time: Seconds(300),
                 youngest_first: true,
                 exempt_above: Some(50_000),
             }),
+            suspend_grace: Seconds(5),
             return_to_service: ReturnToService::UnlessRebooted,
             kill_invalid_dependency: true,
             enable_user_top: true,
@@ -96,6 +98,7 @@ fn plain_parameters() -> ClusterParameters {
         accounting_enforced: Vec::new(),
         priority: None,
         preemption: None,
+        suspend_grace: Seconds(2),
     }
 }
 

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use daybook_schemas::events::{
-    JobCancelRequested, JobFinished, JobHeld, JobParted, JobReleased, JobRequeued, JobSubmitted, JobTarget,
-    JobUpdated,
+    JobCancelRequested, JobFinished, JobHeld, JobParted, JobReleased, JobRequeued, JobResumeRequested,
+    JobSubmitted, JobSuspendRequested, JobTarget, JobUpdated,
 };
 use daybook_schemas::job::{
     ArrayRequest, Dependencies, Dependency, DependencyKind, GpuRequest, GpuScope, JobSpec, JobState, JobUser,
@@ -212,4 +212,14 @@ pub fn finished() -> (Subject, Body, Body) {
         JobFinished { job: JobId(123), state: JobState::Cancelled, reason: Reason::DependencyNeverSatisfied };
     let minimal = JobFinished { job: JobId(1), state: JobState::Deadline, reason: Reason::None };
     (Subject::Plan, full.into(), minimal.into())
+}
+
+pub fn suspend_requested() -> (Subject, Body, Body) {
+    let of = |job, uid| JobSuspendRequested { job: JobId(job), uid };
+    (Subject::Jobs, of(123, 1001).into(), of(1, 0).into())
+}
+
+pub fn resume_requested() -> (Subject, Body, Body) {
+    let of = |job, uid| JobResumeRequested { job: JobId(job), uid };
+    (Subject::Jobs, of(123, 1001).into(), of(1, 0).into())
 }

@@ -1,11 +1,12 @@
 use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::events::{
-    ArrayTaskId, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted, RunStarted,
+    ArrayTaskId, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted, RunResumeOrdered,
+    RunResumed, RunStarted, RunSuspended,
 };
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::TimeLimit;
 use daybook_schemas::run::{AllocatedGpu, EndCause, ExitStatus, ProcessUsage, RunNode};
-use daybook_schemas::{Body, JobId, Mebibytes, NodeName, RunId, Subject, UtcMicros};
+use daybook_schemas::{Body, JobId, Mebibytes, NodeName, RunId, Seq, Subject, UtcMicros};
 
 use super::instant;
 
@@ -117,4 +118,21 @@ pub fn preempted() -> (Subject, Body, Body) {
 pub fn node_released() -> (Subject, Body, Body) {
     let of = |job| RunNodeReleased { run: RunId::new(JobId(job), 0), node: node() };
     from_agent(of(124), of(1))
+}
+
+pub fn suspended() -> (Subject, Body, Body) {
+    let of =
+        |job, ordered| RunSuspended { run: RunId::new(JobId(job), 0), node: node(), ordered: Seq(ordered) };
+    from_agent(of(124, 40), of(1, 1))
+}
+
+pub fn resumed() -> (Subject, Body, Body) {
+    let of =
+        |job, ordered| RunResumed { run: RunId::new(JobId(job), 0), node: node(), ordered: Seq(ordered) };
+    from_agent(of(124, 41), of(1, 1))
+}
+
+pub fn resume_ordered() -> (Subject, Body, Body) {
+    let of = |job| RunResumeOrdered { run: RunId::new(JobId(job), 0) };
+    (Subject::Plan, of(124).into(), of(1).into())
 }

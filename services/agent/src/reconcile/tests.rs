@@ -19,7 +19,7 @@ fn order(run: &str, allocated: u64, wish: RunWish) -> Arc<RunOrder> {
 }
 
 fn wish(wish: RunWish) -> Wish {
-    Wish { wish, grace: daybook_schemas::Seconds(0), signals: Vec::new(), time_limit: TimeLimit::Unlimited }
+    Wish { wish, ..Wish::run() }
 }
 
 fn active(allocated: u64, told: RunWish) -> Known {

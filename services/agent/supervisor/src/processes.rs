@@ -38,6 +38,11 @@ impl Run {
     }
 }
 
+/// Whether a process does nothing any more: it is stopped, traced or over.
+pub fn is_stopped(pid: i32) -> bool {
+    status(pid).is_none_or(|status| matches!(status.state, 'T' | 't' | 'Z' | 'X'))
+}
+
 /// Some fields of `/proc/PID/stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {

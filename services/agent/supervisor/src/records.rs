@@ -3,7 +3,7 @@
 use daybook_schemas::job::TimeLimit;
 use daybook_schemas::orders::{RunOrder, RunWish, SignalOrder};
 use daybook_schemas::run::{EndCause, ExitStatus, ProcessUsage, RunNode};
-use daybook_schemas::{Seconds, UtcMicros};
+use daybook_schemas::{Seconds, Seq, UtcMicros};
 use serde::{Deserialize, Serialize};
 
 /// What the agent intends: everything that the supervisor needs.
@@ -29,6 +29,12 @@ pub struct Wish {
     /// Of one that gives way: how long it may go on, warned.
     #[serde(default, skip_serializing_if = "is_no_time")]
     pub grace: Seconds,
+    /// Which order to stop or to go on it is; 0: there was none.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub ordered: Seq,
+    /// Of one that is to stop: from TSTP to STOP.
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub suspend_grace: Seconds,
     /// Signals to send, each once.
     pub signals: Vec<SignalOrder>,
     /// How long it may run, from the script's start: what it is now, if somebody has changed it.
@@ -38,7 +44,14 @@ pub struct Wish {
 impl Wish {
     /// Just to run: where what was ordered cannot be read.
     pub fn run() -> Wish {
-        Wish { wish: RunWish::Run, grace: Seconds(0), signals: Vec::new(), time_limit: TimeLimit::Unlimited }
+        Wish {
+            wish: RunWish::Run,
+            grace: Seconds(0),
+            ordered: Seq::ZERO,
+            suspend_grace: Seconds(0),
+            signals: Vec::new(),
+            time_limit: TimeLimit::Unlimited,
+        }
     }
 
     /// What an order wishes.
@@ -46,10 +59,16 @@ impl Wish {
         Wish {
             wish: order.wish,
             grace: order.grace,
+            ordered: order.ordered,
+            suspend_grace: order.suspend_grace,
             signals: order.signals.clone(),
             time_limit: order.time_limit,
         }
     }
+}
+
+fn is_none_yet(seq: &Seq) -> bool {
+    *seq == Seq::ZERO
 }
 
 fn is_no_time(time: &Seconds) -> bool {
@@ -71,6 +90,8 @@ pub enum Entry {
     Claimed(Claim),
     /// The script's process exists.
     Started(Started),
+    /// An order to stop or to go on has been followed.
+    Turned(Turn),
     /// Always the last: nothing of the run is left.
     Ended(Exit),
 }
@@ -82,6 +103,8 @@ pub struct Record {
     pub claimed: Option<Claim>,
     /// The script's process.
     pub started: Option<Started>,
+    /// Orders to stop and to go on that have been followed, in this order.
+    pub turns: Vec<Turn>,
     /// The end.
     pub ended: Option<Exit>,
 }
@@ -94,6 +117,7 @@ impl Record {
             match serde_json::from_slice(line) {
                 Ok(Entry::Claimed(claim)) => record.claimed = Some(claim),
                 Ok(Entry::Started(started)) => record.started = Some(started),
+                Ok(Entry::Turned(turn)) => record.turns.push(turn),
                 Ok(Entry::Ended(exit)) => record.ended = Some(exit),
                 Err(_) => break,
             }
@@ -118,6 +142,17 @@ pub struct Started {
     pub pid: i32,
     /// Its start time in clock ticks since boot.
     pub start_time: u64,
+    /// When.
+    pub at: UtcMicros,
+}
+
+/// All processes of the run are stopped, or go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// True: they are stopped.
+    pub is_stop: bool,
+    /// Which order this follows.
+    pub ordered: Seq,
     /// When.
     pub at: UtcMicros,
 }

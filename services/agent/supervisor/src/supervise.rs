@@ -20,8 +20,8 @@ use nix::unistd::Pid;
 
 use crate::launch::{Failure, Launch};
 use crate::notice;
-use crate::processes::{Run, boot_id, own_pid, start_time};
-use crate::records::{Claim, Entry, Exit, Intent, Started};
+use crate::processes::{Run, boot_id, is_stopped, own_pid, start_time};
+use crate::records::{Claim, Entry, Exit, Intent, Started, Turn};
 use crate::run_files::{Order, RecordWriter, RunFiles};
 
 /// Slurm's exit code for what could not be launched: 0:53.
@@ -36,6 +36,10 @@ const SWEEP_WAIT_MAX: Duration = Duration::from_secs(2);
 const KILL_AGAIN: Duration = Duration::from_millis(50);
 /// What cannot be killed for so long (it hangs in the kernel) is left behind, and said.
 const KILL_PATIENCE: Duration = Duration::from_secs(60);
+/// STOP is sent again this often, to what was started in the meantime.
+const STOP_AGAIN: Duration = Duration::from_millis(10);
+/// What does not stop for so long (it hangs in the kernel) counts as stopped: it does so as soon as it can.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// The longest wait; the clock is looked at again then.
 const WAIT_MAX: Duration = Duration::from_secs(3600);
 /// While the disk does not take the exit record: between tries, doubled from the first to the last.
@@ -132,9 +136,13 @@ fn run(
     let supervision = Supervision {
         files,
         intent,
+        record,
         watch,
         script,
         std_err,
+        halt: Halt::None,
+        paused: Duration::ZERO,
+        ordered: Seq::ZERO,
         started: Instant::now(),
         limit: intent.order.time_limit,
         ending: None,
@@ -193,10 +201,27 @@ struct Ending {
     kill_at: Instant,
 }
 
+/// Whether the run is to stop, or has.
+#[derive(Clone, Copy, Debug)]
+enum Halt {
+    /// It goes on.
+    None,
+    /// It has been warned by TSTP, and is stopped then.
+    Due(Instant),
+    /// It is stopped since then.
+    Since(Instant),
+}
+
 /// A script under supervision.
 struct Supervision<'a> {
     files: &'a RunFiles,
     intent: &'a Intent,
+    record: &'a mut RecordWriter,
+    halt: Halt,
+    /// For how long it was stopped, without a stop that lasts.
+    paused: Duration,
+    /// The last order to stop or to go on.
+    ordered: Seq,
     watch: Watch,
     script: Pid,
     std_err: File,
@@ -276,6 +301,15 @@ impl Supervision<'_> {
             }
             return left;
         }
+        match self.halt {
+            Halt::None => {}
+            Halt::Due(due) => {
+                let left = due.saturating_duration_since(Instant::now());
+                return if left.is_zero() { self.make_stop(due) } else { left };
+            }
+            // Its time stands still.
+            Halt::Since(_) => return WAIT_MAX,
+        }
         let warned = self.give_way_at.map(|at| at.saturating_duration_since(Instant::now()));
         if warned.is_some_and(|left| left.is_zero()) {
             self.end(EndCause::Preempted);
@@ -283,7 +317,8 @@ impl Supervision<'_> {
         }
         let warned = warned.unwrap_or(WAIT_MAX);
         let TimeLimit::Seconds(seconds) = self.limit else { return warned };
-        let left = Duration::from_secs(seconds).saturating_sub(self.started.elapsed());
+        let ran = self.started.elapsed().saturating_sub(self.paused);
+        let left = Duration::from_secs(seconds).saturating_sub(ran);
         if left.is_zero() {
             self.end(EndCause::TimeLimit);
         }
@@ -308,7 +343,63 @@ impl Supervision<'_> {
             RunWish::Requeue => self.end(EndCause::Requeued),
             RunWish::NodeDown => self.end(EndCause::NodeFailed),
             RunWish::GiveWay => self.give_way(Duration::from_secs(wish.grace.0)),
-            RunWish::Run => {}
+            RunWish::Suspend => self.stop(wish.ordered, Duration::from_secs(wish.suspend_grace.0)),
+            RunWish::Run => self.go_on(wish.ordered),
+        }
+    }
+
+    /// Warns with TSTP; STOP follows after the grace. What is stopped already says so again for a newer order.
+    fn stop(&mut self, ordered: Seq, grace: Duration) {
+        if self.ending.is_some() || self.give_way_at.is_some() || ordered <= self.ordered {
+            return;
+        }
+        self.ordered = ordered;
+        match self.halt {
+            Halt::None => {
+                self.watch.run.signal(Signal::SIGTSTP);
+                self.halt = Halt::Due(Instant::now() + grace);
+            }
+            Halt::Due(_) => {}
+            Halt::Since(_) => self.note_turn(true),
+        }
+    }
+
+    /// Stops every process; gives when to look again.
+    fn make_stop(&mut self, due: Instant) -> Duration {
+        self.watch.run.signal(Signal::SIGSTOP);
+        let all_stopped = self.watch.run.processes().into_iter().all(is_stopped);
+        if !all_stopped && due.elapsed() < STOP_PATIENCE {
+            return STOP_AGAIN;
+        }
+        self.halt = Halt::Since(Instant::now());
+        self.note_turn(true);
+        WAIT_MAX
+    }
+
+    /// Lets it go on, where it was told to stop.
+    fn go_on(&mut self, ordered: Seq) {
+        if self.ending.is_some() || ordered <= self.ordered {
+            return;
+        }
+        self.ordered = ordered;
+        self.end_halt();
+        self.watch.run.signal(Signal::SIGCONT);
+        self.note_turn(false);
+    }
+
+    fn end_halt(&mut self) {
+        if let Halt::Since(since) = std::mem::replace(&mut self.halt, Halt::None) {
+            self.paused += since.elapsed();
+        }
+    }
+
+    /// The agent reads it there, so it is tried until it is written.
+    fn note_turn(&mut self, is_stop: bool) {
+        let turn = Turn { is_stop, ordered: self.ordered, at: now() };
+        let mut pause = BACKOFF[0];
+        while self.record.add(&Entry::Turned(turn)).is_err() && self.files.order().exists() {
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(BACKOFF[1]);
         }
     }
 
@@ -318,6 +409,7 @@ impl Supervision<'_> {
         if self.ending.is_some() {
             return;
         }
+        self.end_halt();
         self.say_ended(cause);
         self.terminate();
         let kill_at = Instant::now() + Duration::from_secs(self.intent.order.kill_wait.0);
@@ -332,6 +424,7 @@ impl Supervision<'_> {
         if grace.is_zero() {
             return self.end(EndCause::Preempted);
         }
+        self.end_halt();
         self.terminate();
         self.give_way_at = Instant::now().checked_add(grace);
     }

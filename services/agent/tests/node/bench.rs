@@ -314,6 +314,8 @@ impl Bench {
     pub async fn events(&self, run: RunId) -> Vec<(Seq, Event)> {
         let is_of_run = |event: &Event| match &event.body {
             Body::RunStarted(data) => data.run == run,
+            Body::RunSuspended(data) => data.run == run,
+            Body::RunResumed(data) => data.run == run,
             Body::RunEnded(data) => data.run == run,
             Body::RunLost(data) => data.run == run,
             Body::RunNodeReleased(data) => data.run == run,

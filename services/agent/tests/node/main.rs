@@ -5,5 +5,6 @@ mod ending;
 mod launching;
 mod restarts;
 mod simulated;
+mod suspending;
 mod throughput;
 mod troubled_log;

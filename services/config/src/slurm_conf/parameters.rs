@@ -9,7 +9,7 @@ use daybook_schemas::node::{ClusterParameters, ReturnToService};
 use super::enforcement::enforced;
 use super::parameter_keys::SCHEDULER_OPTIONS;
 use super::partition::max_memory;
-use super::preemption::preemption;
+use super::preemption::{preemption, suspend_grace};
 use super::priority::priority;
 use super::{SLURM_CONF, SlurmConf};
 use crate::daybook_toml::BACKFILL_RESERVATIONS_MAX;
@@ -93,6 +93,7 @@ pub(crate) fn parameters(conf: &SlurmConf, machine: &dyn Machine, findings: &mut
     scheduler_parameters(conf, &mut cluster, findings);
     cluster.priority = priority(conf, findings);
     cluster.preemption = preemption(conf, findings);
+    cluster.suspend_grace = suspend_grace(conf, findings).unwrap_or(cluster.suspend_grace);
     Parameters {
         cluster_name: cluster_name(conf, findings),
         cluster,

@@ -18,7 +18,7 @@ pub(crate) const OPTIONS: &[Key] = &[
     not_needed("reorder_count", "nobody gives way who does not help"),
     no_effect("send_user_signal", "a user's own signal before the warning"),
     not_needed("strict_order", "the cheapest always give way"),
-    no_effect("suspend_grace_time", "suspending jobs"),
+    supported("suspend_grace_time", "seconds from TSTP to STOP where a job is suspended; 2"),
     supported(
         "youngest_first",
         "who has run for the shortest time gives way first, whatever the QOS or partition",
@@ -28,10 +28,10 @@ pub(crate) const OPTIONS: &[Key] = &[
 /// Words of `PreemptMode`.
 pub(crate) const MODES: &[Key] = &[
     supported("CANCEL", "they are cancelled"),
-    refused("GANG", "suspended jobs would keep their memory, and nobody accounts for that yet"),
+    supported("GANG", "of the cluster: what is suspended goes on by itself"),
     supported("OFF", "they do not give way"),
     supported("REQUEUE", "they wait again; those that may not be requeued are cancelled"),
-    refused("SUSPEND", "suspended jobs would keep their memory, and nobody accounts for that yet"),
+    supported("SUSPEND", "they are stopped, and go on when their CPUs are free; needs GANG"),
     refused("WITHIN", "jobs of one QOS do not give way to each other yet"),
 ];
 
@@ -44,7 +44,13 @@ pub(super) fn preemption(conf: &SlurmConf, findings: &mut Findings) -> Option<Pr
     ];
     let by = conf.parameter("PreemptType").and_then(|pair| values::choice(pair, TYPES, findings)).flatten();
     let written = conf.parameter("PreemptMode");
-    let mode = written.and_then(|pair| preempt_mode(pair, findings));
+    let modes = written.map(|pair| preempt_modes(pair, findings));
+    let gang = modes.is_some_and(|modes| modes.gang);
+    let mode = modes.and_then(|modes| modes.mode);
+    check_partitions(conf, gang, findings);
+    if let Some(pair) = written.filter(|_| mode == Some(PreemptMode::Suspend) && !gang) {
+        findings.error(&pair.place, "PreemptMode=SUSPEND needs GANG too", "write PreemptMode=SUSPEND,GANG");
+    }
     let Some(by) = by else {
         for pair in ["PreemptMode", "PreemptExemptTime", "PreemptParameters"].map(|key| conf.parameter(key)) {
             let Some(pair) =
@@ -62,16 +68,17 @@ pub(super) fn preemption(conf: &SlurmConf, findings: &mut Findings) -> Option<Pr
         return None;
     };
     // A mode that is refused has been named already.
-    let is_refused = mode.is_none() && written.is_some();
+    let is_refused = mode.is_none() && written.is_some() && !gang;
     let mode = mode.unwrap_or(PreemptMode::Off);
     if mode == PreemptMode::Off
         && !is_refused
+        && !gang
         && let Some(pair) = written.or(conf.parameter("PreemptType"))
     {
         let what = format!("PreemptType={} needs a PreemptMode, and not OFF", by.word());
-        findings.error(&pair.place, what, "write PreemptMode=REQUEUE or PreemptMode=CANCEL");
+        findings.error(&pair.place, what, "write PreemptMode=REQUEUE, CANCEL or SUSPEND,GANG");
     }
-    let mut parameters = PreemptionParameters::new(by, mode);
+    let mut parameters = PreemptionParameters { gang, ..PreemptionParameters::new(by, mode) };
     if let Some(pair) = conf.parameter("PreemptExemptTime").filter(|pair| pair.value != "-1")
         && let Some(time) = values::time_limit(pair, findings)
     {
@@ -89,27 +96,67 @@ pub(super) fn preemption(conf: &SlurmConf, findings: &mut Findings) -> Option<Pr
     Some(parameters)
 }
 
-/// How runs give way. What would stop and resume them is refused: who wrote it counts on memory and work that stay.
-pub(super) fn preempt_mode(pair: &Pair, findings: &mut Findings) -> Option<PreemptMode> {
-    const WORDS: [&str; 3] = ["OFF", "CANCEL", "REQUEUE"];
-    let mut mode = None;
+/// Without GANG nobody would let runs go on that a partition has suspended.
+fn check_partitions(conf: &SlurmConf, gang: bool, findings: &mut Findings) {
+    let fields = conf.partitions.iter().flat_map(|partition| &partition.fields);
+    for pair in fields.filter(|pair| !gang && pair.is("PreemptMode")) {
+        if values::list(&pair.value).iter().any(|word| word.eq_ignore_ascii_case("SUSPEND")) {
+            let what = "PreemptMode=SUSPEND needs GANG in the cluster's PreemptMode";
+            findings.error(&pair.place, what, "add GANG there, as in PreemptMode=SUSPEND,GANG");
+        }
+    }
+}
+
+/// What `PreemptMode` says.
+#[derive(Clone, Copy, Debug, Default)]
+struct Modes {
+    mode: Option<PreemptMode>,
+    gang: bool,
+}
+
+fn preempt_modes(pair: &Pair, findings: &mut Findings) -> Modes {
+    const WORDS: [&str; 5] = ["OFF", "CANCEL", "REQUEUE", "SUSPEND", "GANG"];
+    let mut modes = Modes::default();
     for word in values::list(&pair.value.to_ascii_uppercase()) {
         match word.as_str() {
-            "OFF" => mode = Some(PreemptMode::Off),
-            "CANCEL" => mode = Some(PreemptMode::Cancel),
-            "REQUEUE" => mode = Some(PreemptMode::Requeue),
-            "SUSPEND" | "GANG" | "WITHIN" => findings.error(
+            "OFF" => modes.mode = Some(PreemptMode::Off),
+            "CANCEL" => modes.mode = Some(PreemptMode::Cancel),
+            "REQUEUE" => modes.mode = Some(PreemptMode::Requeue),
+            "SUSPEND" => modes.mode = Some(PreemptMode::Suspend),
+            "GANG" => modes.gang = true,
+            "WITHIN" => findings.error(
                 &pair.place,
-                format!("PreemptMode={word} is not supported"),
-                "write PreemptMode=REQUEUE, CANCEL or OFF",
+                "PreemptMode=WITHIN is not supported",
+                "write PreemptMode=REQUEUE, CANCEL, OFF or SUSPEND,GANG",
             ),
             other => {
-                let remedy = did_you_mean(other, WORDS, "expected OFF, CANCEL or REQUEUE");
+                let remedy = did_you_mean(other, WORDS, "expected OFF, CANCEL, REQUEUE, SUSPEND or GANG");
                 findings.error(&pair.place, format!("PreemptMode has an unknown word \"{other}\""), remedy);
             }
         }
     }
+    modes
+}
+
+/// How a partition's runs give way. GANG is the cluster's alone.
+pub(super) fn preempt_mode(pair: &Pair, findings: &mut Findings) -> Option<PreemptMode> {
+    let Modes { mode, gang } = preempt_modes(pair, findings);
+    if gang {
+        let what = "PreemptMode=GANG is the cluster's, not a partition's";
+        findings.error(&pair.place, what, "write it into the cluster's PreemptMode");
+    }
     mode
+}
+
+/// `suspend_grace_time` of `PreemptParameters`, which holds also where nobody gives way.
+pub(super) fn suspend_grace(conf: &SlurmConf, findings: &mut Findings) -> Option<Seconds> {
+    let pair = conf.parameter("PreemptParameters")?;
+    let words = values::list(&pair.value);
+    let found = words.iter().filter_map(|word| word.split_once('='));
+    let (name, value) =
+        found.filter(|(name, _)| name.eq_ignore_ascii_case("suspend_grace_time")).next_back()?;
+    let option = Pair { key: name.to_string(), value: value.to_string(), place: pair.place.clone() };
+    values::number32(&option, 0, 3_600, findings).map(|seconds| Seconds(seconds.into()))
 }
 
 fn options(pair: &Pair, parameters: &mut PreemptionParameters, findings: &mut Findings) {
@@ -127,7 +174,7 @@ fn options(pair: &Pair, parameters: &mut PreemptionParameters, findings: &mut Fi
         }
         if name.eq_ignore_ascii_case("youngest_first") {
             parameters.youngest_first = true;
-        } else {
+        } else if name.eq_ignore_ascii_case("min_exempt_priority") {
             parameters.exempt_above = values::number32(&option, 0, u32::MAX - 1, findings);
         }
     }

@@ -162,6 +162,9 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
             backfill_by_expected_time: false,
             priority: None,
             preemption: None,
+            suspend_grace: Seconds(
+                2,
+            ),
             accounting_enforced: [],
         }"#]]
     .assert_eq(&format!("{:#?}\n{:#?}\n{:#?}", cluster.nodes, cluster.partitions, cluster.parameters));

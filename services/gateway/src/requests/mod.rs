@@ -12,6 +12,7 @@ mod parts;
 mod reconfiguration;
 mod reservation;
 mod submission;
+mod suspension;
 mod time_limits;
 mod top;
 mod update;
@@ -24,6 +25,7 @@ pub(crate) use partition_change::{CreatePartition, DeletePartition, UpdatePartit
 pub(crate) use reconfiguration::{Reconfigure, may_reconfigure};
 pub(crate) use reservation::ReservationChange;
 pub(crate) use submission::{Submission, check_payload};
+pub(crate) use suspension::Suspension;
 pub(crate) use update::Update;
 
 use std::sync::Arc;
@@ -39,6 +41,7 @@ pub(crate) enum Request {
     Submission(Box<Submission>),
     Cancel(Cancel),
     Action(Action),
+    Suspension(Suspension),
     Update(Box<Update>),
     NodeUpdate(NodeUpdate),
     Accounts(Box<AccountsRequest>),
@@ -82,6 +85,7 @@ impl Request {
             Request::Submission(request) => request.decide(cluster, authority, peer, (next_id, now)),
             Request::Cancel(request) => request.decide(cluster, authority, peer),
             Request::Action(request) => Ok(request.decide(cluster, authority, peer)),
+            Request::Suspension(request) => Ok(request.decide(cluster, authority, peer)),
             Request::Update(request) => request.decide(cluster, authority, peer, now),
             Request::NodeUpdate(request) => request.decide(cluster, authority, peer),
             Request::Reservation(request) => request.decide(cluster, authority, peer, now),
@@ -99,6 +103,8 @@ impl Request {
         match self {
             Request::Update(request) => request.is_alone(),
             CreatePartition(_) | UpdatePartition(_) | DeletePartition(_) | Reconfigure(_) => true,
+            // Another one may take the same CPUs.
+            Request::Suspension(request) => request.resume,
             // What it allows may depend on what is in the state.
             Request::Accounts(_) | Request::Reservation(_) => true,
             _ => false,
@@ -110,6 +116,7 @@ impl Request {
         let selectors: &[JobSelector] = match self {
             Request::Cancel(request) => &request.0.filter.jobs,
             Request::Action(request) => &request.action.jobs,
+            Request::Suspension(request) => &request.action.jobs,
             _ => &[],
         };
         selectors.iter().map(|target| TargetOutcome { target: target.clone(), error: None }).collect()

@@ -240,7 +240,9 @@ pub(super) fn requeued(
     match job.phase {
         Phase::Pending => Ok(()),
         Phase::Running => {
-            posting.edit(&data.job, |job: &mut JobRow| job.requeue_when_ended = Some(data.hold))?;
+            let run = job.run.map(|run| posting.get::<RunRow>(&run)).transpose()?.flatten();
+            let hold = data.hold || run.is_some_and(|run| run.is_kept_stopped && run.ended.is_none());
+            posting.edit(&data.job, |job: &mut JobRow| job.requeue_when_ended = Some(hold))?;
             posting.edit(&RecordKey { job: data.job, attempt: job.attempt }, |record: &mut RecordRow| {
                 record.rests_on(place.seq);
             })?;

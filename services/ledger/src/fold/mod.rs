@@ -7,6 +7,7 @@ mod job;
 mod node;
 mod physical;
 mod run;
+mod suspension;
 mod validity;
 
 pub(crate) use arrays::task_job_id;
@@ -81,6 +82,11 @@ fn post_event(posting: &mut Posting<'_>, place: Place<'_>) -> Result<(), LedgerE
         Body::RunStarted(data) => run::started(posting, place, data),
         Body::RunEnded(data) => run::ended(posting, place, data),
         Body::RunPreempted(data) => run::preempted(posting, data),
+        Body::JobSuspendRequested(data) => suspension::suspend_requested(posting, data),
+        Body::JobResumeRequested(data) => suspension::resume_requested(posting, place, data),
+        Body::RunSuspended(data) => suspension::suspended(posting, place, data),
+        Body::RunResumed(data) => suspension::resumed(posting, place, data),
+        Body::RunResumeOrdered(data) => suspension::resume_ordered(posting, place, data),
         Body::RunLost(data) => run::lost(posting, place, data),
         Body::RunNodeReleased(data) => run::node_released(posting, place, data),
         Body::PlannerCycle(data) => planner_cycle(posting, place, data),

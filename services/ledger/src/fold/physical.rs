@@ -35,6 +35,7 @@ pub(super) fn allocate(
             gpus: Default::default(),
             from: at,
             given_up: false,
+            cpus_given_back: IndexSet::new(),
         });
         for cpu in given.cpus.iter() {
             share.cpus.insert(cpu);
@@ -86,6 +87,30 @@ pub(super) fn give_up(
     close_share(posting, name, run, share.as_ref(), at)?;
     settle(posting, place.seq, name, node, at)?;
     Ok(at)
+}
+
+/// Gives a stopped run's CPUs of a node back, or takes them again. Memory and GPUs stay with it.
+pub(super) fn turn_cpus(
+    posting: &mut Posting<'_>,
+    place: Place<'_>,
+    run: RunId,
+    name: &NodeName,
+    at: UtcMicros,
+    are_given_back: bool,
+) -> Result<(), LedgerError> {
+    let Some(mut node) = posting.take::<NodeRow>(name)? else { return Ok(()) };
+    let at = at.seconds().max(node.boundary);
+    let before = node.shares.get(&run).filter(|share| !share.given_up).cloned();
+    if let Some(share) = node.shares.get_mut(&run) {
+        let (from, to) = match are_given_back {
+            true => (&mut share.cpus, &mut share.cpus_given_back),
+            false => (&mut share.cpus_given_back, &mut share.cpus),
+        };
+        *to = std::mem::replace(from, IndexSet::new());
+        share.from = at.max(share.from);
+    }
+    close_share(posting, name, run, before.as_ref(), at)?;
+    settle(posting, place.seq, name, node, at)
 }
 
 fn close_share(

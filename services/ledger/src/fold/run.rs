@@ -6,7 +6,7 @@ use daybook_schemas::job::JobState;
 use daybook_schemas::run::{EndCause, ExitStatus, ProcessUsage};
 use daybook_schemas::{NodeName, RunId, UtcMicros};
 
-use super::{Place, arrays, job, physical, validity};
+use super::{Place, arrays, job, physical, suspension, validity};
 use crate::error::LedgerError;
 use crate::keys;
 use crate::posting::Posting;
@@ -75,6 +75,11 @@ pub(super) fn allocated(
         held_on: data.nodes.iter().map(|share| share.node.clone()).collect(),
         given_up_on: Default::default(),
         gives_way_for_now: false,
+        stopped: None,
+        turned: None,
+        are_cpus_given_back: false,
+        is_kept_stopped: false,
+        went_on: daybook_schemas::Seq::ZERO,
     };
     posting.put(&data.run, run)
 }
@@ -258,7 +263,7 @@ fn end_run(posting: &mut Posting<'_>, place: Place<'_>, id: RunId, end: End) -> 
         return Ok(());
     };
     let floor = run.started.unwrap_or(run.allocated);
-    let at = end.at.clamp(floor, place.now.max(floor));
+    let at = end.at.clamp(floor, place.now.max(floor)).max(run.turned.unwrap_or(floor));
     posting.edit(&id, |run: &mut RunRow| run.ended = Some(at))?;
     let Some(job) = posting.get::<JobRow>(&id.job)?.cloned() else { return Ok(()) };
     let back = job.cancelled_by.is_none()
@@ -269,6 +274,7 @@ fn end_run(posting: &mut Posting<'_>, place: Place<'_>, id: RunId, end: End) -> 
     posting.edit(&RecordKey { job: id.job, attempt: run.attempt }, |record: &mut RecordRow| {
         record.state = state;
         record.ended = Some(at);
+        suspension::end_stop(record, at);
         record.end_is_bound = end.is_bound;
         record.exit = exit;
         record.usage = end.usage;

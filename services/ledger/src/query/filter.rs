@@ -42,6 +42,9 @@ fn in_window(query: &AccountingQuery, row: &RecordRow) -> bool {
         (true, JobState::Pending) => {
             between(query, row.eligible, row.started.or(row.ended)) && row.eligible.is_some()
         }
+        (true, JobState::Suspended) => {
+            row.state == JobState::Suspended && between(query, row.stopped, row.ended)
+        }
         (true, JobState::Running) => row.started.is_some() && between(query, row.started, row.ended),
         (true, state) => {
             row.state == *state && row.ended.is_some_and(|ended| between(query, Some(ended), Some(ended)))

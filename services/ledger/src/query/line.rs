@@ -42,7 +42,8 @@ pub(super) fn job(
         ended: row.ended,
         end_is_bound: row.end_is_bound,
         end_is_corrected: row.end_is_corrected,
-        elapsed_seconds: elapsed(row.started, row.ended, now),
+        elapsed_seconds: elapsed(row, row.started, now),
+        suspended_seconds: row.suspended_seconds(now),
         time_limit: changes.time_limit.unwrap_or(submission.time_limit),
         node_list: node_list(&row.shares),
         node_count: small(row.shares.len() as u64),
@@ -87,7 +88,7 @@ pub(super) fn batch(job: &AccountingRecord, row: &RecordRow, now: UtcMicros) -> 
         submitted: step.started,
         eligible: Some(step.started),
         started: Some(step.started),
-        elapsed_seconds: elapsed(Some(step.started), row.ended, now),
+        elapsed_seconds: elapsed(row, Some(step.started), now),
         node_list: share.node.to_string(),
         node_count: 1,
         requested_nodes: 1,
@@ -108,11 +109,12 @@ pub(super) fn batch(job: &AccountingRecord, row: &RecordRow, now: UtcMicros) -> 
     })
 }
 
-/// Whole seconds as shown: from second to second, never negative.
-fn elapsed(started: Option<UtcMicros>, ended: Option<UtcMicros>, now: UtcMicros) -> u64 {
+/// Whole seconds as shown: from second to second, without those in which it was stopped; never negative.
+fn elapsed(row: &RecordRow, started: Option<UtcMicros>, now: UtcMicros) -> u64 {
     let Some(started) = started else { return 0 };
-    let end = ended.unwrap_or(now).seconds();
-    u64::try_from(end.saturating_sub(started.seconds())).unwrap_or(0)
+    let end = row.ended.unwrap_or(now).seconds();
+    let seconds = u64::try_from(end.saturating_sub(started.seconds())).unwrap_or(0);
+    seconds.saturating_sub(row.suspended_seconds(now))
 }
 
 /// GPU seconds from the allocation until each node's release (or `now`), as in the physical book.

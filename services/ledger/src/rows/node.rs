@@ -58,6 +58,9 @@ pub(crate) struct Share {
     /// run is there any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) given_up: bool,
+    /// Of a run that is stopped: the CPUs that it has given back, and takes again to go on.
+    #[serde(default, skip_serializing_if = "IndexSet::is_empty")]
+    pub(crate) cpus_given_back: IndexSet,
 }
 
 /// The open interval of a GPU.

@@ -127,6 +127,12 @@ pub(crate) struct RecordRow {
     /// GPU seconds from where the books went on without the run to its true end.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) gpu_seconds_unseen: u64,
+    /// Microseconds for which it was stopped, without a stop that lasts.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) paused: u64,
+    /// Since when it is stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stopped: Option<UtcMicros>,
     pub(crate) exit: ExitStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) batch: Option<BatchStep>,
@@ -162,6 +168,8 @@ impl RecordRow {
             end_is_bound: false,
             end_is_corrected: false,
             gpu_seconds_unseen: 0,
+            paused: 0,
+            stopped: None,
             exit: ExitStatus::default(),
             batch: None,
             cancelled_by: None,
@@ -179,6 +187,12 @@ impl RecordRow {
             Some(last) if *last == seq || is_full => *last = seq,
             _ => self.evidence.push(seq),
         }
+    }
+
+    /// Whole seconds for which it has been stopped up to `now`.
+    pub(crate) fn suspended_seconds(&self, now: UtcMicros) -> u64 {
+        let lasting = self.stopped.map_or(0, |since| u64::try_from(now.0 - since.0).unwrap_or(0));
+        self.paused.saturating_add(lasting) / 1_000_000
     }
 
     /// Waits for another reason.

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use daybook_schemas::{NodeName, RunId, UtcMicros};
+use daybook_schemas::{NodeName, RunId, Seq, UtcMicros};
 use serde::{Deserialize, Serialize};
 
 use super::{RUNS, Row, Table};
@@ -24,6 +24,25 @@ pub(crate) struct RunRow {
     /// Whether its job waits again if it gives way, as it was told last.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) gives_way_for_now: bool,
+    /// Since when it is stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stopped: Option<UtcMicros>,
+    /// When it was last stopped or went on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) turned: Option<UtcMicros>,
+    /// Its CPUs are given back while it is stopped.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) are_cpus_given_back: bool,
+    /// Somebody has asked for it to be stopped: only somebody lets it go on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_kept_stopped: bool,
+    /// The last order to go on: what a node says of older ones is overtaken.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub(crate) went_on: Seq,
+}
+
+fn is_none_yet(seq: &Seq) -> bool {
+    *seq == Seq::ZERO
 }
 
 impl RunRow {

@@ -398,6 +398,7 @@ fn cell(record: &AccountingRecord, column: &str) -> String {
             format!("{}{mark}", instant(record.ended))
         }
         "unseen" => format!("{}unseen", record.gpu_seconds_unseen),
+        "suspended" => format!("{}s", record.suspended_seconds),
         "elapsed" => format!("{}s", record.elapsed_seconds),
         "gpu_seconds" => format!("{}gpus", record.gpu_seconds),
         "nodes" => record.node_list.replace(' ', "_"),

@@ -24,6 +24,11 @@ impl Sum {
         self.at += sign * rate * i128::from(instant.0);
     }
 
+    /// The same for a length of time, in microseconds, that stands still.
+    fn change_standing(&mut self, rate: i128, micros: i64, sign: i128) {
+        self.at += sign * rate * i128::from(micros);
+    }
+
     fn merge(&mut self, other: Sum) {
         self.rate += other.rate;
         self.at += other.at;
@@ -56,8 +61,10 @@ pub(crate) struct OfRun {
     pub(crate) amounts: Arc<Amounts>,
     /// When its limit ends it; `None`: it has none.
     pub(crate) ends: Option<UtcMicros>,
-    /// From when on its usage has not been counted yet.
-    pub(crate) from: UtcMicros,
+    /// From when on its usage has not been counted yet; `None`: it is stopped, and all has been.
+    pub(crate) from: Option<UtcMicros>,
+    /// Of one that is stopped: microseconds that its limit leaves it; its end is then not known.
+    pub(crate) left_standing: Option<i64>,
     /// What its usage counts for, in millionths.
     pub(crate) factor: u64,
     /// What counts of what it may still use, in millionths.
@@ -145,14 +152,20 @@ impl Held {
 impl InUse {
     fn change(&mut self, run: &OfRun, amount: u64, sign: i128) {
         let rate = |factor: u64| i128::from(amount) * i128::from(factor);
-        self.uncounted.change(rate(run.factor), run.from, sign);
-        match run.ends {
-            Some(ends) => {
+        if let Some(from) = run.from {
+            self.uncounted.change(rate(run.factor), from, sign);
+        }
+        match (run.ends, run.left_standing) {
+            (Some(ends), _) => {
                 self.left.change(rate(FACTOR_ONE), ends, sign);
                 self.left_counted.change(rate(run.factor_left), ends, sign);
             }
-            None if sign > 0 => self.endless = self.endless.saturating_add(amount),
-            None => self.endless = self.endless.saturating_sub(amount),
+            (None, Some(left)) => {
+                self.left.change_standing(rate(FACTOR_ONE), left, sign);
+                self.left_counted.change_standing(rate(run.factor_left), left, sign);
+            }
+            (None, None) if sign > 0 => self.endless = self.endless.saturating_add(amount),
+            (None, None) => self.endless = self.endless.saturating_sub(amount),
         }
     }
 }

@@ -75,8 +75,13 @@ impl Cluster {
         }
         let counted = self.runs.get(&id).filter(|run| run.end.is_none()).and_then(|run| {
             let job = run.parted_from.as_ref().or_else(|| self.jobs.get(&id.job))?;
-            let from = self.priorities.calculated.map_or(run.allocated, |last| last.max(run.allocated));
-            Some((Charge::of(job, &run.partition), self.of_run(job, &run.nodes, run.limit_end(), from)))
+            let from = self.uncounted_since(run);
+            let mut counted = self.of_run(job, &run.nodes, run.limit_end(), from);
+            if run.is_stopped() {
+                counted.from = None;
+                counted.left_standing = run.time_left(from).map(|left| left.max(0));
+            }
+            Some((Charge::of(job, &run.partition), counted))
         });
         let mut charges = std::mem::take(&mut self.charges);
         charges.set_run(id, counted, |charge| self.scopes_of(charge));
@@ -90,7 +95,8 @@ impl Cluster {
         OfRun {
             amounts: Arc::new(amounts(&Counts::of_nodes(nodes), &job.request.licenses)),
             ends,
-            from,
+            from: Some(from),
+            left_standing: None,
             factor,
             factor_left: if counts_left { factor } else { FACTOR_ONE },
         }

@@ -28,13 +28,23 @@ impl Cluster {
         (user, account)
     }
 
+    /// From when on what a run uses has not been counted: its start, the last calculation, or when it went on after it was
+    /// stopped. While it is stopped it uses nothing.
+    pub(crate) fn uncounted_since(&self, run: &Run) -> UtcMicros {
+        let since = run.runs_since();
+        self.priorities.calculated.map_or(since, |last| last.max(since))
+    }
+
     /// Counts what a run used up to `to`, from its start or from the last calculation on.
     pub(crate) fn charge_run(&mut self, id: RunId, to: UtcMicros) {
         if self.priority_parameters().is_none() {
             return;
         }
         let (Some(run), Some(job)) = (self.runs.get(&id), self.jobs.get(&id.job)) else { return };
-        let from = self.priorities.calculated.map_or(run.allocated, |last| last.max(run.allocated));
+        if run.is_stopped() {
+            return;
+        }
+        let from = self.uncounted_since(run);
         let amount = self.used(run, job, from, to);
         let micros = u128::try_from(to.0.saturating_sub(from.0)).unwrap_or(0);
         let spent = self.enforces_limits().then(|| {

@@ -82,6 +82,7 @@ pub(super) fn submitted(cluster: &mut Cluster, data: &JobSubmitted) {
         exit: ExitStatus::default(),
         last_nodes: None,
         gave_way: None,
+        pauses: None,
         cancelled_by: None,
         requeue_when_ended: None,
         changed: cluster.position,
@@ -209,7 +210,9 @@ pub(super) fn requeued(cluster: &mut Cluster, data: &JobRequeued) {
             put_back(cluster, data.job, cluster.time, data.hold);
         }
         (_, Some(run)) => {
-            cluster.change_job(data.job, |job| job.requeue_when_ended = Some(data.hold));
+            // As in Slurm: what somebody has suspended does not start again before somebody says so.
+            let is_kept = cluster.runs.get(&run).is_some_and(|run| run.is_kept_stopped);
+            cluster.change_job(data.job, |job| job.requeue_when_ended = Some(data.hold || is_kept));
             cluster.change_run(run, |run| {
                 if run.end.is_none() {
                     run.wish = RunWish::Requeue;

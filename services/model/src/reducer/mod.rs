@@ -9,6 +9,7 @@ mod partition;
 mod preemption;
 mod reservation;
 mod run;
+mod suspension;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -67,6 +68,8 @@ fn apply_event(cluster: &mut Cluster, event: &Event) -> Result<(), String> {
         Body::JobCancelRequested(data) => job::cancel_requested(cluster, data),
         Body::JobRequeued(data) => job::requeued(cluster, data),
         Body::JobFinished(data) => job::finished(cluster, data),
+        Body::JobSuspendRequested(data) => suspension::suspend_requested(cluster, data),
+        Body::JobResumeRequested(data) => suspension::resume_requested(cluster, data),
         Body::ReservationCreated(data) => reservation::written(cluster, &data.reservation),
         Body::ReservationUpdated(data) => reservation::written(cluster, &data.reservation),
         Body::ReservationDeleted(data) => reservation::deleted(cluster, &data.name),
@@ -76,6 +79,9 @@ fn apply_event(cluster: &mut Cluster, event: &Event) -> Result<(), String> {
         Body::RunLost(data) => run::lost(cluster, data),
         Body::RunNodeReleased(data) => run::node_released(cluster, data),
         Body::RunPreempted(data) => preemption::preempted(cluster, data),
+        Body::RunSuspended(data) => suspension::suspended(cluster, event, data),
+        Body::RunResumed(data) => suspension::resumed(cluster, event, data),
+        Body::RunResumeOrdered(data) => suspension::resume_ordered(cluster, data),
         Body::PlannerCycle(data) => planner_cycle(cluster, data),
         Body::PrioritiesCalculated(data) => crate::priority::calculated(cluster, data),
         body @ (Body::AccountDefined(_)

@@ -20,8 +20,13 @@ pub(super) fn preempted(cluster: &mut Cluster, data: &RunPreempted) {
     let since = cluster.time;
     let grace_end = data.grace_end.max(since);
     let giving = Arc::new(GivingWay { by: data.by, array: data.array, mode: data.mode, since, grace_end });
+    if data.mode == PreemptMode::Suspend {
+        super::suspension::order_stop(cluster, data.run);
+    }
     cluster.change_run(data.run, |run| {
-        run.wish = RunWish::GiveWay;
+        if data.mode != PreemptMode::Suspend {
+            run.wish = RunWish::GiveWay;
+        }
         run.giving_way = Some(giving.clone());
     });
     cluster.change_job(data.run.job, |job| job.gave_way = Some(giving));

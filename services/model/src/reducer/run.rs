@@ -4,7 +4,7 @@ use daybook_schemas::events::{ArrayTaskId, RunAllocated, RunEnded, RunLost, RunN
 use daybook_schemas::job::{JobState, Reason};
 use daybook_schemas::orders::RunWish;
 use daybook_schemas::run::{EndCause, ExitStatus, RunNode};
-use daybook_schemas::{Event, JobId, Mebibytes, NodeName, RunId, UtcMicros};
+use daybook_schemas::{Event, JobId, Mebibytes, NodeName, RunId, Seq, UtcMicros};
 
 use crate::REQUEUE_DELAY_SECONDS;
 use crate::allowance::Need;
@@ -49,6 +49,11 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
         end: None,
         wish: RunWish::Run,
         giving_way: None,
+        ordered: Seq::ZERO,
+        is_told_to_stop: false,
+        is_kept_stopped: false,
+        are_cpus_given_back: false,
+        pauses: None,
         signals: Vec::new(),
     };
     cluster.runs.insert(data.run, Arc::new(run));
@@ -70,6 +75,7 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
         job.exit = ExitStatus::default();
         job.last_nodes = None;
         job.gave_way = None;
+        job.pauses = None;
     });
     cluster.hold_licenses(data.run);
     cluster.charge_holding(data.run);
@@ -211,7 +217,7 @@ pub(super) fn lost(cluster: &mut Cluster, data: &RunLost) {
 }
 
 /// A node speaks of the runs that it holds, and of no others.
-fn is_held(cluster: &Cluster, run: RunId, node: &NodeName) -> bool {
+pub(super) fn is_held(cluster: &Cluster, run: RunId, node: &NodeName) -> bool {
     cluster.runs.get(&run).is_some_and(|run| run.held_on.contains(node))
 }
 
@@ -221,6 +227,8 @@ pub(super) fn end_run(cluster: &mut Cluster, id: RunId, at: UtcMicros, cause: En
     let floor = run.started.unwrap_or(run.allocated);
     let at = at.clamp(floor, cluster.time.max(floor));
     cluster.charge_run(id, at);
+    let at = super::suspension::end_pause(cluster, id, at);
+    let paused = cluster.runs.get(&id).map_or(0, |run| run.paused());
     cluster.change_run(id, |run| {
         run.end = Some(RunEnd { at, cause, exit });
         run.wish = RunWish::Release;
@@ -229,7 +237,8 @@ pub(super) fn end_run(cluster: &mut Cluster, id: RunId, at: UtcMicros, cause: En
     let Some(job) = cluster.jobs.get(&id.job).cloned() else { return };
     // How long a run takes that was cut short says nothing.
     if matches!(cause, EndCause::Exited | EndCause::TimeLimit | EndCause::OutOfMemory) {
-        let seconds = u64::try_from(at.0.saturating_sub(floor.0) / 1_000_000).unwrap_or(0);
+        let micros = at.0.saturating_sub(floor.0).saturating_sub(paused);
+        let seconds = u64::try_from(micros / 1_000_000).unwrap_or(0);
         cluster.note_run_time(&job, seconds);
     }
     let back_hold = job.requeue_when_ended;
@@ -376,7 +385,7 @@ pub(super) fn part_if_given_up(cluster: &mut Cluster, id: RunId) {
 pub(super) fn free_node(cluster: &mut Cluster, id: RunId, name: &NodeName) {
     let Some(run) = cluster.runs.get(&id).cloned() else { return };
     if let Some(share) = run.nodes.iter().find(|share| share.node == *name) {
-        cluster.change_node(name, |node| give_back(node, id, share));
+        cluster.change_node(name, |node| give_back(node, id, &run.holding(share)));
     }
     if cluster.nodes.get(name).is_some_and(|node| node.retired && node.runs.is_empty()) {
         cluster.nodes.remove(name);
@@ -394,11 +403,13 @@ pub(super) fn free_node(cluster: &mut Cluster, id: RunId, name: &NodeName) {
         Some(job) if job.run == Some(id) => {
             cluster.unindex(&job);
             cluster.runs.remove(&id);
+            cluster.stopped.remove(&id);
             cluster.index(&job);
             cluster.change_job(id.job, |job| job.last_nodes = Some(run.nodes.clone()));
         }
         _ => {
             cluster.runs.remove(&id);
+            cluster.stopped.remove(&id);
         }
     }
 }

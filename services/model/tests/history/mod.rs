@@ -151,7 +151,9 @@ impl History {
             }
             23 if b.is_multiple_of(3) => self.qos(a, b),
             23 => self.account(a, b),
-            _ => self.preempt(a, b),
+            24 | 25 => self.preempt(a, b),
+            26 => self.order_turn(a, b),
+            _ => self.turn(a, b),
         }
     }
 
@@ -350,7 +352,8 @@ impl History {
         let task = waiting.and_then(|tasks| tasks.first());
         let array = task.map(|task| ArrayTaskId { array_job: record, task });
         let own = task.and_then(|task| self.cluster.arrays().get(&record)?.task_job_id(task));
-        let mode = if b.is_multiple_of(2) { PreemptMode::Requeue } else { PreemptMode::Cancel };
+        let modes = [PreemptMode::Requeue, PreemptMode::Cancel, PreemptMode::Suspend];
+        let mode = modes[usize::from(b) % 3];
         let grace_end = UtcMicros((self.now + i64::from(a % 30)) * 1_000_000);
         let preempted = RunPreempted { run, by: own.unwrap_or(record), array, mode, grace_end };
         let cycle = PlannerCycle {
@@ -361,6 +364,7 @@ impl History {
             reasons: Vec::new(),
             reservations: Vec::new(),
             preemptions: vec![run],
+            resumes: Vec::new(),
             jobs_considered: 0,
             bounded: false,
             bound: None,
@@ -370,6 +374,32 @@ impl History {
             decision_hash: String::new(),
         };
         self.commit(Subject::Plan, vec![cycle.into(), preempted.into()]);
+    }
+
+    /// Somebody has a job suspended or lets it go on, or the planner does.
+    fn order_turn(&mut self, a: u16, b: u16) {
+        let running = self.some_run(a).map(|run| run.job);
+        let job = running.filter(|_| !b.is_multiple_of(7)).unwrap_or_else(|| self.some_job(a));
+        match b % 4 {
+            0 | 1 => self.jobs(JobSuspendRequested { job, uid: 0 }),
+            2 => self.jobs(JobResumeRequested { job, uid: 0 }),
+            _ => {
+                let Some(run) = self.some_run(a) else { return };
+                self.say(Subject::Plan, RunResumeOrdered { run });
+            }
+        }
+    }
+
+    /// A node says that a run is stopped, or goes on: as it was told last, or (seldom) something overtaken.
+    fn turn(&mut self, a: u16, b: u16) {
+        let Some(run) = self.some_run(a) else { return };
+        let last = self.cluster.runs()[&run].ordered;
+        let ordered = if b.is_multiple_of(5) { Seq(last.0.saturating_sub(1)) } else { last };
+        let stops = self.cluster.runs()[&run].is_told_to_stop != b.is_multiple_of(9);
+        self.about_run(a, |run, node| match stops {
+            true => RunSuspended { run, node, ordered }.into(),
+            false => RunResumed { run, node, ordered }.into(),
+        });
     }
 
     fn end(&mut self, a: u16, b: u16) {

@@ -4,7 +4,7 @@ use daybook_model::Cluster;
 use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::events::{
     ArrayTaskId, Body, CycleBound, JobFinished, PlannedStart, PlannerCycle, ReasonChange, RunAllocated,
-    RunPreempted,
+    RunPreempted, RunResumeOrdered,
 };
 use daybook_schemas::job::TimeLimit;
 use daybook_schemas::run::RunNode;
@@ -64,6 +64,8 @@ pub struct Cycle {
     pub reservations: Vec<PlannedStart>,
     /// Runs that give way, in the order decided.
     pub preemptions: Vec<Preemption>,
+    /// Suspended runs that go on, in the order decided.
+    pub resumes: Vec<RunId>,
     /// Jobs that end because their dependencies can never hold.
     pub finished: Vec<JobFinished>,
     /// Jobs looked at.
@@ -78,7 +80,7 @@ pub struct Cycle {
     /// What is free on GPUs after its starts, and what of it those who usually come could not use; `None` where no
     /// node has GPUs.
     pub fragmentation: Option<Figure>,
-    /// Hash of the canonical bytes of starts, reasons, reservations, finished jobs and preemptions.
+    /// Hash of the canonical bytes of starts, reasons, reservations, finished jobs, preemptions and runs that go on.
     pub decision_hash: String,
 }
 
@@ -94,6 +96,8 @@ struct Decision<'a> {
     finished: &'a [JobFinished],
     #[serde(skip_serializing_if = "<[Preemption]>::is_empty")]
     preemptions: &'a [Preemption],
+    #[serde(skip_serializing_if = "<[RunId]>::is_empty")]
+    resumes: &'a [RunId],
 }
 
 /// Canonical hash of a value made of maps with text keys, text and integers only.
@@ -111,16 +115,18 @@ impl Cycle {
             reservations: &self.reservations,
             finished: &self.finished,
             preemptions: &self.preemptions,
+            resumes: &self.resumes,
         });
         self
     }
 
-    /// Whether it starts or ends something, or changes a reason.
+    /// Whether it starts, ends, stops or resumes something, or changes a reason.
     pub fn decides(&self) -> bool {
         !(self.starts.is_empty()
             && self.reasons.is_empty()
             && self.finished.is_empty()
-            && self.preemptions.is_empty())
+            && self.preemptions.is_empty()
+            && self.resumes.is_empty())
     }
 
     /// Whether it expects other jobs to be next, or clearly other starts, than the last recorded cycle.
@@ -149,7 +155,8 @@ impl Cycle {
     }
 
     /// The events of the commit that records it: `planner.cycle`, one `run.allocated` for each start in the same
-    /// order, one `job.finished` for each job that ends, one `run.preempted` for each run that gives way.
+    /// order, one `job.finished` for each job that ends, one `run.preempted` for each run that gives way, one
+    /// `run.resume_ordered` for each run that goes on.
     pub fn to_events(&self) -> Vec<Event> {
         let cycle = PlannerCycle {
             input: self.input,
@@ -159,6 +166,7 @@ impl Cycle {
             reasons: self.reasons.clone(),
             reservations: self.reservations.clone(),
             preemptions: self.preemptions.iter().map(|preemption| preemption.run).collect(),
+            resumes: self.resumes.clone(),
             jobs_considered: self.jobs_considered,
             bounded: self.bound.is_some(),
             bound: self.bound,
@@ -188,7 +196,9 @@ impl Cycle {
                 grace_end: preemption.grace_end,
             })
         });
+        let resumed = self.resumes.iter().map(|run| Body::from(RunResumeOrdered { run: *run }));
         let bodies = std::iter::once(Body::from(cycle)).chain(starts).chain(finished).chain(preempted);
+        let bodies = bodies.chain(resumed);
         let event = |(number, body)| Event {
             id: Cycle::event_id(self.input, number),
             source: "planner".to_string(),

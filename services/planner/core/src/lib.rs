@@ -41,6 +41,7 @@ mod promises;
 mod queue;
 mod releases;
 mod reservations;
+mod resuming;
 mod several;
 mod timeline;
 mod waiting;

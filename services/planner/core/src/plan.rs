@@ -27,6 +27,7 @@ use crate::promises::Promises;
 use crate::queue::{Heads, Turn, candidates, weighted};
 use crate::releases::Releases;
 use crate::reservations::{Access, Reservations, is_outside};
+use crate::resuming::Resuming;
 use crate::several::Several;
 
 /// Decides what starts now, what waits and why, and what is protected.
@@ -51,6 +52,7 @@ pub(crate) fn decide(cluster: &Cluster, now: UtcMicros, policy: &Policy, watch: 
         reasons: Vec::new(),
         reservations: Vec::new(),
         preemptions: Vec::new(),
+        resumes: Vec::new(),
         finished: ended_unstarted(cluster, now, policy),
         jobs_considered: 0,
         bound: has_more_to_finish.then_some(CycleBound::Finished),
@@ -82,12 +84,14 @@ pub(crate) fn decide(cluster: &Cluster, now: UtcMicros, policy: &Policy, watch: 
             later: Vec::new(),
             several: Several::default(),
             preempting: Preempting::default(),
+            resuming: Resuming::new(cluster),
             cycle: &mut cycle,
             watch,
         };
         planning.fill_rooms();
         planning.walk_the_queue();
         planning.settle_several();
+        planning.resume_all();
         planning.cycle.wake = planning.cycle.wake.into_iter().chain(planning.reservations.wake()).min();
         let (steps, fragmentation) = (planning.ground.steps(), planning.ground.fragmentation());
         (cycle.steps, cycle.fragmentation) = (steps, fragmentation);
@@ -123,6 +127,8 @@ pub(crate) struct Planning<'a, 'c> {
     pub(crate) several: Several<'a>,
     /// Runs that give way, and jobs for which they do.
     pub(crate) preempting: Preempting<'a>,
+    /// Runs that were suspended for others.
+    pub(crate) resuming: Resuming<'a>,
     pub(crate) cycle: &'c mut Cycle,
     /// The one job that the cycle is for, where it only explains.
     pub(crate) watch: Option<&'c mut Watch>,
@@ -281,6 +287,7 @@ impl<'a> Planning<'a, '_> {
     }
 
     pub(crate) fn consider(&mut self, turn: Turn<'a>) {
+        self.resume_before(turn);
         if self.is_watched(turn.job) { self.consider_watched(turn) } else { self.decide_on(turn) }
     }
 

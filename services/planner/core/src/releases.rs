@@ -15,6 +15,7 @@ use crate::ground::Ground;
 use crate::licenses::{Enough, Licenses, Need};
 use crate::promises::{Promises, Timelines};
 use crate::reservations::{Access, Reservations};
+use crate::resuming::cpus_of;
 use crate::timeline::Timeline;
 
 /// What a run gives back, all at once.
@@ -33,11 +34,10 @@ impl Release<'_> {
     fn shares(&self, ground: &Ground<'_>) -> &[Share] {
         self.shares.get_or_init(|| {
             let Some(run) = self.run else { return Vec::new() };
-            let held = run.nodes.iter().filter(|share| run.held_on.contains(&share.node));
-            let shares = held.filter_map(|share| {
+            let shares = run.holdings().filter_map(|share| {
                 let site = ground.number(&share.node)?;
                 ground.free(site)?;
-                Some(ground.sites[site].share(site, share))
+                Some(ground.sites[site].share(site, &share))
             });
             shares.collect()
         })
@@ -65,8 +65,8 @@ pub(crate) struct Releases<'a> {
     all: Vec<Release<'a>>,
     /// How many of the first have been looked at, at least.
     looked: Cell<usize>,
-    /// When those end that this cycle tells to give way.
-    giving_way: BTreeMap<RunId, UtcMicros>,
+    /// When those end that this cycle tells to give way; `None`: it is not known, they are suspended.
+    giving_way: BTreeMap<RunId, Option<UtcMicros>>,
 }
 
 /// The question for an earliest start.
@@ -130,7 +130,7 @@ impl<'a> Releases<'a> {
 
     /// A run ends at `at` now, whatever was known before.
     pub(crate) fn give_way(&mut self, run: &'a Run, at: UtcMicros) {
-        self.giving_way.insert(run.id, at);
+        self.giving_way.insert(run.id, Some(at));
         if !self.is_filled {
             return;
         }
@@ -147,14 +147,25 @@ impl<'a> Releases<'a> {
         self.is_sorted = false;
     }
 
+    /// A run gives its CPUs back at `at`, and the rest nobody knows when.
+    pub(crate) fn suspend(&mut self, run: &Run, at: UtcMicros, cpus: &[Share]) {
+        self.giving_way.insert(run.id, None);
+        self.all.retain(|release| release.run.is_none_or(|known| known.id != run.id));
+        self.add(Some(at), cpus);
+    }
+
     fn fill(&mut self, cluster: &'a Cluster, ground: &Ground<'_>, now: UtcMicros) {
         if !self.is_filled {
             self.is_filled = true;
             self.is_sorted = false;
             let runs = cluster.runs().values().map(AsRef::as_ref);
             let giving_way = &self.giving_way;
-            let end_of =
-                |run: &Run| giving_way.get(&run.id).copied().or_else(|| expected_end(cluster, run, now));
+            let end_of = |run: &Run| {
+                giving_way.get(&run.id).copied().unwrap_or_else(|| expected_end(cluster, run, now))
+            };
+            let stopping = cluster.runs().values().filter(|run| is_stopping(run));
+            let stopping: Vec<(UtcMicros, Vec<Share>)> =
+                stopping.map(|run| (stop_end(cluster, now), cpu_shares(ground, run))).collect();
             let ends = runs.filter_map(|run| Some((end_of(run)?, run)));
             let started = std::mem::take(&mut self.all);
             self.all = ends
@@ -167,6 +178,7 @@ impl<'a> Releases<'a> {
                 .collect();
             ground.count_steps(self.all.len());
             self.all.extend(started);
+            stopping.iter().for_each(|(at, shares)| self.add(Some(*at), shares));
         }
         if !self.is_sorted {
             // Stable: equal instants stay in the order of run ids, then of this cycle's starts.
@@ -385,15 +397,43 @@ impl Able {
     }
 }
 
-/// When a run gives back what it holds: at its limit, or soon where it has ended or was told to end.
+/// Whether a run is told to stop, and still has its CPUs.
+pub(crate) fn is_stopping(run: &Run) -> bool {
+    run.end.is_none() && run.wish == RunWish::Suspend && !run.are_cpus_given_back
+}
+
+/// When one that is told to stop now has given its CPUs back.
+pub(crate) fn stop_end(cluster: &Cluster, now: UtcMicros) -> UtcMicros {
+    let grace = cluster.configured().map_or(0, |configured| configured.parameters.suspend_grace.0);
+    now.plus_seconds(i64::try_from(grace).unwrap_or(i64::MAX).max(1))
+}
+
+/// The CPUs that a run has of nodes that are to be used.
+pub(crate) fn cpu_shares(ground: &Ground<'_>, run: &Run) -> Vec<Share> {
+    let shares = run.holdings().filter_map(|share| {
+        let at = ground.number(&share.node)?;
+        ground.free(at)?;
+        Some(cpus_of(ground.sites[at].share(at, &share)))
+    });
+    shares.collect()
+}
+
+/// When a run gives back what it holds: at its limit, or soon where it has ended or was told to end. Of one that is
+/// suspended nobody knows.
 pub(crate) fn expected_end(cluster: &Cluster, run: &Run, now: UtcMicros) -> Option<UtcMicros> {
     let parameters = cluster.configured().map(|configured| &configured.parameters);
     let soon = now.plus_seconds(1);
     if run.end.is_some() {
         return Some(soon);
     }
+    if run.wish == RunWish::Suspend {
+        return None;
+    }
     let grace = parameters.map_or(0, |parameters| i64::from(parameters.over_time_limit_minutes) * 60);
-    let limit = run.limit_end().map(|end| end.plus_seconds(grace));
+    // One that has been told to go on does so now.
+    let going_on = run.is_stopped().then(|| run.time_left(now)).flatten();
+    let going_on = going_on.map(|left| UtcMicros(now.0.saturating_add(left)));
+    let limit = run.limit_end().or(going_on).map(|end| end.plus_seconds(grace));
     let wait = parameters.map_or(0, |parameters| i64::try_from(parameters.kill_wait.0).unwrap_or(i64::MAX));
     let told = match (run.wish, &run.giving_way) {
         (RunWish::Run, _) => None,

@@ -59,9 +59,10 @@ fn apply(edit: &Edit<'_>, qos: &mut Qos, asked: &QosSettings) -> Result<(), ApiE
         qos.priority = value(priority).copied().unwrap_or_default();
     }
     if let Some(mode) = &asked.preempt_mode {
-        if value(mode) == Some(&PreemptMode::Suspend) {
-            return Err(invalid("PreemptMode=suspend is not supported")
-                .detail("runs give way by cancel or requeue, or not at all (off)"));
+        let is_gang = edit.cluster.preemption().is_some_and(|parameters| parameters.gang);
+        if value(mode) == Some(&PreemptMode::Suspend) && !is_gang {
+            return Err(invalid("PreemptMode=suspend needs GANG in the cluster's PreemptMode")
+                .detail("nobody would let its jobs go on: write PreemptMode=SUSPEND,GANG into slurm.conf, or GANG beside what is there"));
         }
         qos.preempt_mode = value(mode).copied();
     }

@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use daybook_model::fit::Share;
 use daybook_model::{Job, Run, WayOut};
+use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::orders::RunWish;
 use daybook_schemas::{RunId, UtcMicros};
 
@@ -11,7 +13,7 @@ use super::Gain;
 use crate::ground::Ground;
 use crate::plan::Planning;
 use crate::queue::Turn;
-use crate::releases::expected_end;
+use crate::releases::{cpu_shares, expected_end, is_stopping, stop_end};
 
 /// A run that may give way to somebody.
 pub(super) struct Candidate<'a> {
@@ -49,7 +51,14 @@ impl<'a> Planning<'a, '_> {
         self.ground.count_steps(cluster.runs().len());
         for run in cluster.runs().values().map(AsRef::as_ref) {
             let otherwise = expected_end(cluster, run, now);
-            let gains = gains(&self.ground, run, otherwise);
+            let gains = match is_stopping(run) {
+                true => cpu_gains(&self.ground, run, otherwise),
+                false => gains(&self.ground, run, otherwise),
+            };
+            if run.end.is_none() && run.wish == RunWish::Suspend && !is_stopping(run) {
+                // It has given back what it gives.
+                continue;
+            }
             if run.end.is_some() || run.wish != RunWish::Run {
                 for gain in gains {
                     self.promises.note_ending(&gain);
@@ -59,8 +68,13 @@ impl<'a> Planning<'a, '_> {
             }
             let Some(job) = cluster.jobs().get(&run.id.job) else { continue };
             let Some(way) = cluster.way_out(job, &run.partition) else { continue };
+            let is_suspended = way.mode == PreemptMode::Suspend;
+            let gains = if is_suspended { cpu_gains(&self.ground, run, otherwise) } else { gains };
             let grace = i64::try_from(way.grace.0).unwrap_or(i64::MAX);
-            let wait = grace.saturating_add(kill_wait);
+            let wait = match is_suspended {
+                true => (stop_end(cluster, now).0 - now.0) / 1_000_000,
+                false => grace.saturating_add(kill_wait),
+            };
             found.wait_max = found.wait_max.max(wait);
             let end = now.plus_seconds(wait.max(1));
             let end = otherwise.map_or(end, |otherwise| otherwise.min(end));
@@ -119,7 +133,10 @@ impl<'a> Planning<'a, '_> {
         let candidate = known.all.get_mut(at)?;
         candidate.is_told = true;
         let (run, way, end) = (candidate.run, candidate.way, candidate.end);
-        self.releases.give_way(run, end);
+        match way.mode {
+            PreemptMode::Suspend => self.releases.suspend(run, end, &cpu_shares(&self.ground, run)),
+            _ => self.releases.give_way(run, end),
+        }
         for gain in std::mem::take(&mut candidate.gains) {
             self.promises.give_way(&gain, end);
             self.promises.note_ending(&gain);
@@ -130,14 +147,22 @@ impl<'a> Planning<'a, '_> {
     }
 }
 
+/// What a run that is suspended gives back: memory and GPUs stay with it.
+fn cpu_gains(ground: &Ground<'_>, run: &Run, otherwise: Option<UtcMicros>) -> Vec<Gain> {
+    let gain = |share: Share| {
+        let amounts = ground.sites[share.site].amounts_taken(&share);
+        Gain { share, amounts, otherwise }
+    };
+    cpu_shares(ground, run).into_iter().map(gain).collect()
+}
+
 /// What a run holds on nodes that are to be used.
 fn gains(ground: &Ground<'_>, run: &Run, otherwise: Option<UtcMicros>) -> Vec<Gain> {
-    let held = run.nodes.iter().filter(|share| run.held_on.contains(&share.node));
-    let gains = held.filter_map(|share| {
+    let gains = run.holdings().filter_map(|share| {
         let at = ground.number(&share.node)?;
         ground.free(at)?;
         let site = &ground.sites[at];
-        let share = site.share(at, share);
+        let share = site.share(at, &share);
         let amounts = site.amounts_taken(&share);
         Some(Gain { share, amounts, otherwise })
     });

@@ -33,6 +33,7 @@
 //! unreserve NAME | reservations
 //!
 //! What happens, and what is asked
+//! suspend JOB | unsuspend JOB | stopped RUN | going RUN (what the run's node says of the last order)
 //! plan | tick SECONDS | end RUN [fail] [preempted] [held] | drain NODE | fail NODE | resume NODE | down NODE
 //! feature NODE active=a,b weight=3 | update PARTITION … | delete PARTITION (while it runs; the settings of `partition`)
 //! why JOB | jobs | details JOB | fragmentation
@@ -49,19 +50,22 @@ mod told;
 use std::fmt::Write;
 
 use daybook_schemas::events::{
-    JobCancelRequested, JobHeld, JobParted, JobReleased, JobRequeued, JobTarget, NodeUpdated,
-    PartitionDeleted, PartitionUpdated, ReservationDeleted,
+    JobCancelRequested, JobHeld, JobParted, JobReleased, JobRequeued, JobResumeRequested,
+    JobSuspendRequested, JobTarget, NodeUpdated, PartitionDeleted, PartitionUpdated, ReservationDeleted,
+    RunResumed, RunSuspended,
 };
 use daybook_schemas::license::License;
 use daybook_schemas::node::{ClusterParameters, NodeDefinition, NodeUpdateState, PartitionDefinition};
 use daybook_schemas::run::{EndCause, ExitStatus};
 use daybook_schemas::topology::{BlockTopology, SwitchDefinition};
-use daybook_schemas::{Body, JobId, NodeName, Subject};
+use daybook_schemas::{Body, JobId, NodeName, RunId, Subject};
 
 use super::{Simulation, configuration, parameters};
 
 use site::definition;
 
+#[allow(unused_imports)] // each test binary uses its own part
+pub use jobs::set_request;
 pub use told::describe;
 
 /// What is said of a cycle that decided nothing.
@@ -210,6 +214,22 @@ impl Script {
                 if options.get("held").is_none() {
                     simulation.release(name.parse().unwrap());
                 }
+            }
+            "suspend" => {
+                simulation.say(Subject::Jobs, JobSuspendRequested { job: number(), uid: 0 });
+            }
+            "unsuspend" => {
+                simulation.say(Subject::Jobs, JobResumeRequested { job: number(), uid: 0 });
+            }
+            "stopped" | "going" => {
+                let run: RunId = name.parse().unwrap();
+                let ordered = simulation.cluster.runs()[&run].ordered;
+                let node = simulation.cluster.runs()[&run].nodes[0].node.clone();
+                let body: Body = match verb {
+                    "stopped" => RunSuspended { run, node: node.clone(), ordered }.into(),
+                    _ => RunResumed { run, node: node.clone(), ordered }.into(),
+                };
+                simulation.say(Subject::Node(node), body);
             }
             "cancel" | "hold" | "release" | "part" | "requeue" => {
                 let tasks = options.get("tasks").map(|tasks| tasks.parse().unwrap());

@@ -3,10 +3,11 @@
 use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::events::{
     ClusterConfigured, JobCancelRequested, JobFinished, JobHeld, JobParted, JobReleased, JobRequeued,
-    JobSubmitted, JobTarget, JobUpdated, LogDurabilityDeclared, LogSync, LogVersionBarrier, NodeLeaseLost,
-    NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated, PartitionDeleted, PartitionUpdated,
-    PlannerCycle, ReasonChange, ReasonFigures, ReservationCreated, ReservationDeleted, ReservationUpdated,
-    RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted, RunStarted,
+    JobResumeRequested, JobSubmitted, JobSuspendRequested, JobTarget, JobUpdated, LogDurabilityDeclared,
+    LogSync, LogVersionBarrier, NodeLeaseLost, NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated,
+    PartitionDeleted, PartitionUpdated, PlannerCycle, ReasonChange, ReasonFigures, ReservationCreated,
+    ReservationDeleted, ReservationUpdated, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted,
+    RunResumeOrdered, RunResumed, RunStarted, RunSuspended,
 };
 use daybook_schemas::grammar::duration::format_time_limit;
 use daybook_schemas::grammar::hostlist;
@@ -40,6 +41,12 @@ pub fn of(event_type: &str, data: &Value) -> String {
         "job.requeued.v1" => with(data, |data: JobRequeued| {
             format!("job {}{}", data.job, if data.hold { ", on hold" } else { "" })
         }),
+        "job.suspend_requested.v1" => {
+            with(data, |data: JobSuspendRequested| format!("job {}, by user {}", data.job, data.uid))
+        }
+        "job.resume_requested.v1" => {
+            with(data, |data: JobResumeRequested| format!("job {}, by user {}", data.job, data.uid))
+        }
         "job.submitted.v1" => with(data, job_submitted),
         "job.updated.v1" => with(data, |change: JobUpdated| job_updated(&change, data)),
         "log.durability_declared.v1" => with(data, durability_declared),
@@ -76,8 +83,19 @@ pub fn of(event_type: &str, data: &Value) -> String {
                 || data.by.to_string(),
                 |task| format!("{} ({}_{})", data.by, task.array_job, task.task),
             );
-            let what = if data.mode == PreemptMode::Requeue { "waits again" } else { "ends" };
+            let what = match data.mode {
+                PreemptMode::Suspend => return format!("run {} for job {by}, suspended", data.run),
+                PreemptMode::Requeue => "waits again",
+                _ => "ends",
+            };
             format!("run {} for job {by}, warned until {}, then its job {what}", data.run, data.grace_end)
+        }),
+        "run.resume_ordered.v1" => with(data, |data: RunResumeOrdered| format!("run {}", data.run)),
+        "run.suspended.v1" => with(data, |data: RunSuspended| {
+            format!("run {} on {}, as {} says", data.run, data.node, data.ordered)
+        }),
+        "run.resumed.v1" => with(data, |data: RunResumed| {
+            format!("run {} on {}, as {} says", data.run, data.node, data.ordered)
         }),
         "run.started.v1" => with(data, |data: RunStarted| {
             let pid = data.pid.map_or(String::new(), |pid| format!(", pid {pid}"));
@@ -237,6 +255,9 @@ fn planner_cycle(data: PlannerCycle) -> String {
     }
     if !data.preemptions.is_empty() {
         text.push_str(&format!("; gives way {}", some(&data.preemptions, ToString::to_string)));
+    }
+    if !data.resumes.is_empty() {
+        text.push_str(&format!("; goes on {}", some(&data.resumes, ToString::to_string)));
     }
     match data.bound {
         Some(bound) => text.push_str(&format!("; stopped at its bound of {}", bound.word())),

@@ -341,7 +341,7 @@ pub const FIELDS: &[Field] = &[
     field("State", 10, state),
     field("Submit", 19, submitted),
     field("SubmitLine", 20, |s, o| s.of_job(o, &s.record.submit_line)),
-    field("Suspended", 10, |_, o| o.push_str("00:00:00")),
+    field("Suspended", 10, |s, o| o.push_str(&format_elapsed(s.record.suspended_seconds))),
     unset("SystemComment", 15),
     field("SystemCPU", 10, |s, o| o.push_str(&format_cpu_time(s.usage().system_cpu_us))),
     field("Timelimit", 10, time_limit),

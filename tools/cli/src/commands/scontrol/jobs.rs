@@ -1,4 +1,4 @@
-//! `scontrol hold`, `uhold`, `release`, `requeue`, `requeuehold`.
+//! `scontrol hold`, `uhold`, `release`, `requeue`, `requeuehold`, `suspend`, `resume`.
 
 use daybook_schemas::api::{Changed, JobAction, JobColumn, JobFilter, JobQuery, JobSelector, JobTable};
 use daybook_schemas::grammar::job_id;
@@ -45,6 +45,48 @@ fn act(word: &str, path: &str, arguments: &[String], hold: bool, is_hold: bool) 
             super::report_call(prefix, &error)
         }
     }
+}
+
+/// Stops jobs, or lets them go on. Only ids are taken, not names.
+pub fn suspend(word: &str, arguments: &[String], path: &str) -> u8 {
+    if arguments.is_empty() {
+        say::line(format!("too few arguments for keyword:{word}"));
+        return 1;
+    }
+    let mut jobs: Vec<JobSelector> = Vec::new();
+    let mut exit = 0;
+    for argument in arguments {
+        let ids = argument.split_once('=').map_or(argument.as_str(), |(key, ids)| {
+            if ["jobid", "job"].contains(&key.to_ascii_lowercase().as_str()) { ids } else { argument }
+        });
+        for id in job_id::split_list(ids) {
+            match job_id::parse_selector(id) {
+                Ok(selector) => jobs.push(selector),
+                Err(_) => exit = no_such_job(id),
+            }
+        }
+    }
+    if jobs.is_empty() {
+        return exit;
+    }
+    let request = JobAction { request_id: uuid::Uuid::new_v4().to_string(), jobs, hold: false };
+    let changed =
+        Client::connect().map_err(CallError::from).and_then(|mut client| client.post(path, &request));
+    let changed: Changed = match changed {
+        Ok(changed) => changed,
+        Err(error) => return super::report_call("slurm_suspend error", &error),
+    };
+    for outcome in changed.outcomes {
+        let Some(error) = outcome.error else { continue };
+        exit = 1;
+        // Slurm's two forms: for jobs, and for tasks of arrays.
+        match outcome.target.tasks {
+            None => say::line(format!("{} for job {}", error.message, outcome.target)),
+            Some(_) => say::line(format!("{}: {}", outcome.target, error.message)),
+        }
+        error.details.iter().for_each(|line| say::error("scontrol", line));
+    }
+    exit
 }
 
 /// Says that there is no such job.

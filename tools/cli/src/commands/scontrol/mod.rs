@@ -26,7 +26,7 @@ pub use ping::run as ping;
 pub const COMMAND: Command = Command {
     name: "scontrol",
     summary: "Show jobs, nodes, partitions and reservations, and change them.\n\n\
-              Commands: show, hold, uhold, release, requeue, requeuehold, top, update, create, delete, reconfigure,\n\
+              Commands: show, hold, uhold, release, requeue, requeuehold, suspend, resume, top, update, create, delete, reconfigure,\n\
               ping, version, help.\n\
               Words may be shortened, in any letter case; docs/commands/scontrol.md has all of them.",
     usage: "scontrol [OPTION]... COMMAND [ARGUMENT]...",
@@ -96,6 +96,8 @@ fn run(arguments: &[String]) -> u8 {
         Some(Keyword::Release) => jobs::release(word, rest),
         Some(Keyword::Requeue) => jobs::requeue(word, rest, false),
         Some(Keyword::RequeueHold) => jobs::requeue(word, rest, true),
+        Some(Keyword::Suspend) => jobs::suspend(word, rest, "/v1/jobs/suspend"),
+        Some(Keyword::Resume) => jobs::suspend(word, rest, "/v1/jobs/resume"),
         Some(Keyword::Top) => jobs::top(word, rest),
         Some(Keyword::Update) => update::run(rest),
         Some(Keyword::Create) => entity::create(rest),

@@ -521,6 +521,15 @@ fn what_does_not_wait_says_what_it_does() {
             ),
             with(JobState::Cancelled, Some(at(-60)), None),
             Explanation { gave_way: gave_way(-30, 270), ..with(JobState::Running, None, Some(run(None))) },
+            with(JobState::Suspended, None, Some(run(None))),
+            Explanation {
+                gave_way: gave_way(-30, -30).map(|giving| GivingWay { mode: PreemptMode::Suspend, ..giving }),
+                ..with(JobState::Suspended, None, Some(run(None)))
+            },
+            Explanation {
+                gave_way: gave_way(-30, -30).map(|giving| GivingWay { mode: PreemptMode::Suspend, ..giving }),
+                ..with(JobState::Running, None, Some(run(None)))
+            },
             Explanation {
                 gave_way: gave_way(-70, -70),
                 ..with(JobState::Preempted, Some(at(-60)), Some(run(None)))

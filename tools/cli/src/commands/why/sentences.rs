@@ -46,6 +46,12 @@ fn gave_way(giving: &GivingWay, explanation: &Explanation, instants: &Instants) 
         _ => "is over",
     };
     match explanation.state {
+        JobState::Suspended => {
+            format!(
+                "It was told at {since} to stop for job {by}; it goes on by itself when its CPUs are free."
+            )
+        }
+        _ if giving.mode == PreemptMode::Suspend => format!("It was told at {since} to stop for job {by}."),
         JobState::Running => {
             format!(
                 "It gives way to job {by}: it was told at {since}, may go on until {until}, and then {then}."
@@ -91,6 +97,9 @@ fn does_not_wait(explanation: &Explanation, instants: &Instants) -> String {
     }
     let time = span(seconds_since(explanation, run.started));
     match (explanation.state, run.limit_end) {
+        (JobState::Suspended, _) => {
+            format!("{name}: it is suspended{on}, {time} after its start; its time stands still.")
+        }
         (JobState::Completing, _) => format!("{name}: it has ended, and is being cleaned up{on}."),
         (_, Some(end)) => {
             format!(

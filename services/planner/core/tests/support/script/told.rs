@@ -124,6 +124,9 @@ pub fn describe(cycle: &Cycle) -> String {
         let (run, by, mode) = (preemption.run, preemption.by, preemption.mode.word());
         writeln!(out, "  preempt {run} for {by}{task} by {mode}, warned until +{until}").unwrap();
     }
+    for run in &cycle.resumes {
+        writeln!(out, "  resume {run}").unwrap();
+    }
     for finished in &cycle.finished {
         writeln!(out, "  finish {} {} {}", finished.job, finished.state.word(), finished.reason.word())
             .unwrap();

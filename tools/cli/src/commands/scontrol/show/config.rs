@@ -86,7 +86,7 @@ fn preemption(parameters: Option<&PreemptionParameters>) -> Vec<(&'static str, S
     let words: Vec<String> = above.into_iter().chain(youngest).collect();
     vec![
         ("PreemptExemptTime", duration::format_elapsed(parameters.exempt_time.0)),
-        ("PreemptMode", parameters.mode.word().to_string()),
+        ("PreemptMode", preempt_modes(parameters)),
         ("PreemptParameters", or_none(&words.join(","))),
         by(parameters.by.word()),
     ]
@@ -133,6 +133,15 @@ fn default_memory(memory: Option<MemoryRequest>) -> (&'static str, String) {
         Some(MemoryRequest::PerNode(each)) => ("DefMemPerNode", each.to_string()),
         Some(MemoryRequest::PerCpu(each)) => ("DefMemPerCPU", each.to_string()),
         Some(MemoryRequest::PerGpu(each)) => ("DefMemPerGPU", each.to_string()),
+    }
+}
+
+/// `GANG,SUSPEND`, as Slurm joins them.
+fn preempt_modes(parameters: &daybook_schemas::preemption::PreemptionParameters) -> String {
+    match (parameters.gang, parameters.mode) {
+        (true, PreemptMode::Off) => "GANG".to_string(),
+        (true, mode) => format!("GANG,{}", mode.word()),
+        (false, mode) => mode.word().to_string(),
     }
 }
 

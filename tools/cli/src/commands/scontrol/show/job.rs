@@ -204,7 +204,9 @@ fn times(record: &mut Record, job: &JobView, instants: &Instants) {
         ));
     }
     record.line(format!(
-        "SuspendTime=None SecsPreSuspend=0 LastSchedEval={} Scheduler=Main",
+        "SuspendTime={} SecsPreSuspend={} LastSchedEval={} Scheduler=Main",
+        instants.text_or(job.suspend_time, "None"),
+        job.seconds_before_suspend,
         unknown(job.last_considered.or(Some(job.submitted)))
     ));
 }
