@@ -49,7 +49,10 @@ fn a_suspended_job_stays_so_over_kills_and_goes_on_when_told() {
     cluster.wait_state(job, "RUNNING");
     goes_on(&cluster);
     let refused = cluster.run("scontrol", &["resume", &id]);
-    assert_eq!((refused.code, refused.err.as_str()), (1, format!("Job is not suspended for job {id}\n").as_str()));
+    assert_eq!(
+        (refused.code, refused.err.as_str()),
+        (1, format!("Job is not suspended for job {id}\n").as_str())
+    );
     cluster.run("scontrol", &["suspend", &id]).ok();
     // Killed between the order and whatever the node makes of it.
     cluster.kill();

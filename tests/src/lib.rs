@@ -233,9 +233,9 @@ impl Cluster {
         wait_until(&format!("job {job} ends"), || {
             last = self.sacct(job, "State");
             !last.is_empty()
-                && !last
-                    .lines()
-                    .any(|state| matches!(state, "PENDING" | "RUNNING" | "SUSPENDED" | "COMPLETING" | "REQUEUED"))
+                && !last.lines().any(|state| {
+                    matches!(state, "PENDING" | "RUNNING" | "SUSPENDED" | "COMPLETING" | "REQUEUED")
+                })
         });
         last
     }

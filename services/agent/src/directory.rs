@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use daybook_schemas::orders::RunOrder;
 use daybook_schemas::{BlobHash, EventId, NodeName, RunId, Seq, UtcMicros};
 use daybook_supervisor::processes::{boot_id, session_members, start_time};
-use daybook_supervisor::records::{Claim, Entry, Exit, Intent, Record, Started, Wish, Turn};
+use daybook_supervisor::records::{Claim, Entry, Exit, Intent, Record, Started, Turn, Wish};
 use daybook_supervisor::run_files::{Order, RunFiles};
 use daybook_supervisor::standard_files::Paths;
 use nix::sys::signal::{Signal, kill};

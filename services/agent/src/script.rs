@@ -68,8 +68,16 @@ pub(crate) async fn see_to_end(
     order: Option<Arc<RunOrder>>,
     wishes: Wishes,
 ) -> Option<Seq> {
-    let mut script =
-        Script { node, run, order, wishes, is_start_told: false, turned: Seq::ZERO, permit: None, pause: BACKOFF[0] };
+    let mut script = Script {
+        node,
+        run,
+        order,
+        wishes,
+        is_start_told: false,
+        turned: Seq::ZERO,
+        permit: None,
+        pause: BACKOFF[0],
+    };
     let outcome = script.until_over().await?;
     let seq = script.report(outcome).await?;
     let node = script.node.clone();

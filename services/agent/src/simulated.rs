@@ -55,7 +55,8 @@ pub(crate) async fn simulate(node: Arc<Node>, order: Arc<RunOrder>, mut wishes: 
             }
             // Warned that it is to give way, it goes on while it may.
             RunWish::GiveWay => {
-                let ending = |wish: &Wish| !matches!(wish.wish, RunWish::Run | RunWish::Suspend | RunWish::GiveWay);
+                let ending =
+                    |wish: &Wish| !matches!(wish.wish, RunWish::Run | RunWish::Suspend | RunWish::GiveWay);
                 tokio::select! {
                     biased;
                     () = sleep(left) => break (end, planned.1),

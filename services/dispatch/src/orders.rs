@@ -63,7 +63,9 @@ fn order(cluster: &Cluster, run: &Run) -> Option<RunOrder> {
         grace: run.giving_way.as_ref().map_or(Seconds(0), |giving| giving.grace()),
         ordered: run.ordered,
         suspend_grace: match run.wish {
-            RunWish::Suspend => configured.map_or(Seconds(2), |configured| configured.parameters.suspend_grace),
+            RunWish::Suspend => {
+                configured.map_or(Seconds(2), |configured| configured.parameters.suspend_grace)
+            }
             _ => Seconds(0),
         },
         paused: u64::try_from(run.paused()).unwrap_or(0),

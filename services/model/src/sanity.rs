@@ -101,7 +101,8 @@ impl Cluster {
             if run.end.is_none() && job.is_none_or(|job| job.state != state || job.pauses != run.pauses) {
                 found.push(Violation(format!("run {id} goes on, but its job does not run")));
             }
-            if run.are_cpus_given_back && run.end.is_none() && (!run.is_stopped() || run.wish == RunWish::Run) {
+            if run.are_cpus_given_back && run.end.is_none() && (!run.is_stopped() || run.wish == RunWish::Run)
+            {
                 found.push(Violation(format!("run {id} goes on without its CPUs")));
             }
             if (run.is_kept_stopped || run.is_told_to_stop) && run.wish == RunWish::Run {

@@ -5,7 +5,9 @@ use std::fmt;
 
 use daybook_log::{EventLog, ReadError};
 use daybook_model::Cluster;
-use daybook_schemas::events::{Body, JobFinished, PlannerCycle, RunAllocated, RunPreempted, RunResumeOrdered};
+use daybook_schemas::events::{
+    Body, JobFinished, PlannerCycle, RunAllocated, RunPreempted, RunResumeOrdered,
+};
 use daybook_schemas::{Commit, Seq, Stream};
 
 use daybook_plan::{Policy, plan};

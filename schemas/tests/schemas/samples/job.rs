@@ -1,9 +1,8 @@
 use std::collections::BTreeMap;
 
 use daybook_schemas::events::{
-    JobCancelRequested, JobFinished, JobHeld, JobParted, JobReleased, JobRequeued, JobResumeRequested, JobSubmitted,
-    JobSuspendRequested, JobTarget,
-    JobUpdated,
+    JobCancelRequested, JobFinished, JobHeld, JobParted, JobReleased, JobRequeued, JobResumeRequested,
+    JobSubmitted, JobSuspendRequested, JobTarget, JobUpdated,
 };
 use daybook_schemas::job::{
     ArrayRequest, Dependencies, Dependency, DependencyKind, GpuRequest, GpuScope, JobSpec, JobState, JobUser,

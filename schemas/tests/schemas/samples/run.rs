@@ -121,12 +121,14 @@ pub fn node_released() -> (Subject, Body, Body) {
 }
 
 pub fn suspended() -> (Subject, Body, Body) {
-    let of = |job, ordered| RunSuspended { run: RunId::new(JobId(job), 0), node: node(), ordered: Seq(ordered) };
+    let of =
+        |job, ordered| RunSuspended { run: RunId::new(JobId(job), 0), node: node(), ordered: Seq(ordered) };
     from_agent(of(124, 40), of(1, 1))
 }
 
 pub fn resumed() -> (Subject, Body, Body) {
-    let of = |job, ordered| RunResumed { run: RunId::new(JobId(job), 0), node: node(), ordered: Seq(ordered) };
+    let of =
+        |job, ordered| RunResumed { run: RunId::new(JobId(job), 0), node: node(), ordered: Seq(ordered) };
     from_agent(of(124, 41), of(1, 1))
 }
 

@@ -46,7 +46,10 @@ impl Bench {
 
     async fn counts(&self) {
         let before = std::fs::read_to_string(self.work("count")).unwrap_or_default();
-        until(|| std::fs::read_to_string(self.work("count")).is_ok_and(|now| !now.is_empty() && now != before)).await;
+        until(|| {
+            std::fs::read_to_string(self.work("count")).is_ok_and(|now| !now.is_empty() && now != before)
+        })
+        .await;
     }
 }
 
@@ -74,7 +77,8 @@ async fn every_process_stops_and_goes_on() {
     std::fs::write(bench.work("done"), "").unwrap();
     assert_eq!(bench.end_of(run).await.text(), "exited 3:0");
     bench.is_settled(run).await;
-    let expected = ["run.started.v1", "run.suspended.v1", "run.resumed.v1", "run.ended.v1", "run.node_released.v1"];
+    let expected =
+        ["run.started.v1", "run.suspended.v1", "run.resumed.v1", "run.ended.v1", "run.node_released.v1"];
     assert_eq!(turns(&bench, run).await, expected);
 }
 

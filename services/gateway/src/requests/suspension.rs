@@ -93,13 +93,13 @@ fn take_cpus(cluster: &Cluster, run: &Run, taken: &mut Taken) -> Result<(), ApiE
     if !run.are_cpus_given_back {
         return Ok(());
     }
-    let is_taken = run.nodes.iter().any(|share| {
-        taken.get(&share.node).is_some_and(|taken| !taken.intersection(&share.cpus).is_empty())
-    });
+    let is_taken = run
+        .nodes
+        .iter()
+        .any(|share| taken.get(&share.node).is_some_and(|taken| !taken.intersection(&share.cpus).is_empty()));
     if is_taken || !cluster.can_go_on(run) {
-        return Err(ApiError::new(ErrorCode::WrongState, "Requested nodes are busy").detail(
-            "other jobs have its CPUs: resume it when they have ended, or suspend them",
-        ));
+        return Err(ApiError::new(ErrorCode::WrongState, "Requested nodes are busy")
+            .detail("other jobs have its CPUs: resume it when they have ended, or suspend them"));
     }
     for share in run.nodes.iter() {
         let cpus = taken.entry(share.node.clone()).or_default();

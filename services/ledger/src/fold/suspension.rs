@@ -1,6 +1,8 @@
 //! Runs that are stopped, and go on. Their CPUs are free meanwhile; memory and GPUs are not.
 
-use daybook_schemas::events::{JobResumeRequested, JobSuspendRequested, RunResumeOrdered, RunResumed, RunSuspended};
+use daybook_schemas::events::{
+    JobResumeRequested, JobSuspendRequested, RunResumeOrdered, RunResumed, RunSuspended,
+};
 use daybook_schemas::job::JobState;
 use daybook_schemas::{JobId, NodeName, RunId, UtcMicros};
 
@@ -130,11 +132,7 @@ pub(super) fn end_stop(record: &mut RecordRow, at: UtcMicros) {
 }
 
 /// A run that has not ended, as one of its nodes speaks of it.
-fn going_on(
-    posting: &mut Posting<'_>,
-    id: RunId,
-    node: &NodeName,
-) -> Result<Option<RunRow>, LedgerError> {
+fn going_on(posting: &mut Posting<'_>, id: RunId, node: &NodeName) -> Result<Option<RunRow>, LedgerError> {
     let is_meant = |run: &&RunRow| run.ended.is_none() && run.held_on.contains(node);
     Ok(posting.get::<RunRow>(&id)?.filter(is_meant).cloned())
 }

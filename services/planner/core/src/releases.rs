@@ -160,8 +160,9 @@ impl<'a> Releases<'a> {
             self.is_sorted = false;
             let runs = cluster.runs().values().map(AsRef::as_ref);
             let giving_way = &self.giving_way;
-            let end_of =
-                |run: &Run| giving_way.get(&run.id).copied().unwrap_or_else(|| expected_end(cluster, run, now));
+            let end_of = |run: &Run| {
+                giving_way.get(&run.id).copied().unwrap_or_else(|| expected_end(cluster, run, now))
+            };
             let stopping = cluster.runs().values().filter(|run| is_stopping(run));
             let stopping: Vec<(UtcMicros, Vec<Share>)> =
                 stopping.map(|run| (stop_end(cluster, now), cpu_shares(ground, run))).collect();

@@ -40,9 +40,8 @@ impl<'a> Planning<'a, '_> {
         }
         self.ground.count_steps(self.resuming.waiting.len());
         let cluster = self.cluster;
-        let lets_pass = |(run, job): &(&Run, &Job)| {
-            cluster.is_preemptable_by(run, job, turn.job, turn.partition)
-        };
+        let lets_pass =
+            |(run, job): &(&Run, &Job)| cluster.is_preemptable_by(run, job, turn.job, turn.partition);
         let (stay, due) = std::mem::take(&mut self.resuming.waiting).into_iter().partition(lets_pass);
         self.resuming.waiting = stay;
         self.try_all(due);
@@ -78,7 +77,8 @@ impl<'a> Planning<'a, '_> {
             }
             let site = &self.ground.sites[at];
             let own = cpus_of(site.share(at, share));
-            let is_free = self.ground.free(at).is_some_and(|free| own.cpus.iter().all(|cpu| free.cpus.contains(cpu)));
+            let is_free =
+                self.ground.free(at).is_some_and(|free| own.cpus.iter().all(|cpu| free.cpus.contains(cpu)));
             let room = self.ground.free_until(at, until, &self.promises);
             if !is_free || room.is_none_or(|room| room.cpu_count < own.cpus.count()) {
                 return;

@@ -59,7 +59,8 @@ fn a_record_says_what_its_whole_lines_say() {
     writer.add(&Entry::Claimed(claimed)).unwrap();
     writer.add(&Entry::Started(started)).unwrap();
     writer.add_synced(&Entry::Ended(ended.clone())).unwrap();
-    let whole = Record { claimed: Some(claimed), started: Some(started), turns: Vec::new(), ended: Some(ended) };
+    let whole =
+        Record { claimed: Some(claimed), started: Some(started), turns: Vec::new(), ended: Some(ended) };
     assert_eq!(files.read_record().unwrap(), Some(whole));
     let bytes = std::fs::read(files.record()).unwrap();
     let ends: Vec<usize> =

@@ -41,7 +41,8 @@ impl Site {
             let user = AccountUser { name: name.to_string(), admin_level, ..AccountUser::default() };
             site.say(Subject::Jobs, UserDefined { user });
         }
-        let account = Account { name: "ml".to_string(), coordinators: vec!["coord".to_string()], ..Account::default() };
+        let account =
+            Account { name: "ml".to_string(), coordinators: vec!["coord".to_string()], ..Account::default() };
         site.say(Subject::Jobs, AccountDefined { account });
         for (job, ids, tasks) in [(1, 1, None), (2, 1, None), (3, 2, Some("0-1"))] {
             let mut spec: JobSpec = serde_json::from_value(json!({

@@ -58,7 +58,10 @@ fn ends_at(cluster: &Cluster, now: UtcMicros, job: &Job, planned: &PlannedStart)
         .chain(licensed)
         .filter_map(|id| cluster.runs().get(&id))
         .filter(|run| expected_end(cluster, run, now) == Some(planned.start))
-        .map(|run| ExpectedEnd { job: run.id.job, is_ending: run.end.is_some() || !matches!(run.wish, RunWish::Run | RunWish::Suspend) })
+        .map(|run| ExpectedEnd {
+            job: run.id.job,
+            is_ending: run.end.is_some() || !matches!(run.wish, RunWish::Run | RunWish::Suspend),
+        })
         .collect();
     runs.sort_unstable_by_key(|end| end.job);
     runs.dedup();

@@ -3,11 +3,11 @@
 use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::events::{
     ClusterConfigured, JobCancelRequested, JobFinished, JobHeld, JobParted, JobReleased, JobRequeued,
-    JobSubmitted, JobTarget, JobUpdated, LogDurabilityDeclared, LogSync, LogVersionBarrier, NodeLeaseLost,
-    JobResumeRequested, JobSuspendRequested, NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated, PartitionDeleted, PartitionUpdated,
-    PlannerCycle, ReasonChange, ReasonFigures, ReservationCreated, ReservationDeleted, ReservationUpdated,
-    RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted, RunResumeOrdered, RunResumed, RunStarted,
-    RunSuspended,
+    JobResumeRequested, JobSubmitted, JobSuspendRequested, JobTarget, JobUpdated, LogDurabilityDeclared,
+    LogSync, LogVersionBarrier, NodeLeaseLost, NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated,
+    PartitionDeleted, PartitionUpdated, PlannerCycle, ReasonChange, ReasonFigures, ReservationCreated,
+    ReservationDeleted, ReservationUpdated, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted,
+    RunResumeOrdered, RunResumed, RunStarted, RunSuspended,
 };
 use daybook_schemas::grammar::duration::format_time_limit;
 use daybook_schemas::grammar::hostlist;
@@ -41,12 +41,12 @@ pub fn of(event_type: &str, data: &Value) -> String {
         "job.requeued.v1" => with(data, |data: JobRequeued| {
             format!("job {}{}", data.job, if data.hold { ", on hold" } else { "" })
         }),
-        "job.suspend_requested.v1" => with(data, |data: JobSuspendRequested| {
-            format!("job {}, by user {}", data.job, data.uid)
-        }),
-        "job.resume_requested.v1" => with(data, |data: JobResumeRequested| {
-            format!("job {}, by user {}", data.job, data.uid)
-        }),
+        "job.suspend_requested.v1" => {
+            with(data, |data: JobSuspendRequested| format!("job {}, by user {}", data.job, data.uid))
+        }
+        "job.resume_requested.v1" => {
+            with(data, |data: JobResumeRequested| format!("job {}, by user {}", data.job, data.uid))
+        }
         "job.submitted.v1" => with(data, job_submitted),
         "job.updated.v1" => with(data, |change: JobUpdated| job_updated(&change, data)),
         "log.durability_declared.v1" => with(data, durability_declared),
@@ -91,12 +91,12 @@ pub fn of(event_type: &str, data: &Value) -> String {
             format!("run {} for job {by}, warned until {}, then its job {what}", data.run, data.grace_end)
         }),
         "run.resume_ordered.v1" => with(data, |data: RunResumeOrdered| format!("run {}", data.run)),
-        "run.suspended.v1" => {
-            with(data, |data: RunSuspended| format!("run {} on {}, as {} says", data.run, data.node, data.ordered))
-        }
-        "run.resumed.v1" => {
-            with(data, |data: RunResumed| format!("run {} on {}, as {} says", data.run, data.node, data.ordered))
-        }
+        "run.suspended.v1" => with(data, |data: RunSuspended| {
+            format!("run {} on {}, as {} says", data.run, data.node, data.ordered)
+        }),
+        "run.resumed.v1" => with(data, |data: RunResumed| {
+            format!("run {} on {}, as {} says", data.run, data.node, data.ordered)
+        }),
         "run.started.v1" => with(data, |data: RunStarted| {
             let pid = data.pid.map_or(String::new(), |pid| format!(", pid {pid}"));
             format!("run {} on {}{pid}", data.run, data.node)

@@ -70,7 +70,8 @@ pub fn suspend(word: &str, arguments: &[String], path: &str) -> u8 {
         return exit;
     }
     let request = JobAction { request_id: uuid::Uuid::new_v4().to_string(), jobs, hold: false };
-    let changed = Client::connect().map_err(CallError::from).and_then(|mut client| client.post(path, &request));
+    let changed =
+        Client::connect().map_err(CallError::from).and_then(|mut client| client.post(path, &request));
     let changed: Changed = match changed {
         Ok(changed) => changed,
         Err(error) => return super::report_call("slurm_suspend error", &error),

@@ -47,7 +47,9 @@ fn gave_way(giving: &GivingWay, explanation: &Explanation, instants: &Instants) 
     };
     match explanation.state {
         JobState::Suspended => {
-            format!("It was told at {since} to stop for job {by}; it goes on by itself when its CPUs are free.")
+            format!(
+                "It was told at {since} to stop for job {by}; it goes on by itself when its CPUs are free."
+            )
         }
         _ if giving.mode == PreemptMode::Suspend => format!("It was told at {since} to stop for job {by}."),
         JobState::Running => {
