@@ -38,6 +38,7 @@ mod run_lost;
 mod run_node_released;
 mod run_preempted;
 mod run_started;
+mod run_used_up;
 mod user_defined;
 mod user_removed;
 mod wckey_defined;
@@ -81,6 +82,7 @@ pub use run_lost::RunLost;
 pub use run_node_released::RunNodeReleased;
 pub use run_preempted::RunPreempted;
 pub use run_started::RunStarted;
+pub use run_used_up::RunUsedUp;
 pub use user_defined::UserDefined;
 pub use user_removed::UserRemoved;
 pub use wckey_defined::WckeyDefined;
@@ -249,6 +251,8 @@ event_types! {
          its job is `PREEMPTED`, or waits again where `mode` says so.";
     RunStarted = "run.started.v1" by "agent",
         "The script's start is known, and the run's end cannot lie before it.";
+    RunUsedUp = "run.used_up.v1" by "planner",
+        "The run is told to end, as at a time limit: its job is `TIMEOUT`.";
     UserDefined = "user.defined.v1" by "gateway",
         "The user has these defaults and this level.";
     UserRemoved = "user.removed.v1" by "gateway",

@@ -6,8 +6,8 @@ use crate::units::{JobId, NodeName, RunId, Seq, UtcMicros};
 
 /// One planning cycle that decided or changed something: enough to decide it again and compare.
 ///
-/// The commit that has it also has one `run.allocated` for each start and one `run.preempted` for each
-/// preemption, in the same order.
+/// The commit that has it also has one `run.allocated` for each start, one `run.preempted` for each preemption and one
+/// `run.used_up` for each run that has used up its limits, in the same order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannerCycle {
     /// The position of the state stream that the planner had folded.
@@ -25,6 +25,9 @@ pub struct PlannerCycle {
     /// Runs told to give way, in the order decided.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preemptions: Vec<RunId>,
+    /// Runs told to end because their limits are used up, by id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub used_up: Vec<RunId>,
     /// Jobs that this cycle looked at.
     pub jobs_considered: u32,
     /// True: a bound stopped the cycle before the queue's end.
@@ -43,7 +46,7 @@ pub struct PlannerCycle {
     /// gone, or too few are together. Absent also where nobody has asked for a GPU yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus_unusable: Option<u64>,
-    /// Hash of the canonical bytes of starts (with their resources), reasons, reservations and preemptions.
+    /// Hash of the canonical bytes of starts (with their resources), reasons, reservations, preemptions and runs used up.
     pub decision_hash: String,
 }
 
@@ -63,6 +66,8 @@ pub enum CycleBound {
     Steps,
     /// Runs told to give way.
     Preemptions,
+    /// Runs told to end because their limits are used up.
+    UsedUp,
     /// Nothing was free any more, and enough jobs had been looked at.
     Full,
 }
@@ -77,6 +82,7 @@ impl CycleBound {
             CycleBound::Finished => "finished jobs",
             CycleBound::Steps => "steps",
             CycleBound::Preemptions => "preemptions",
+            CycleBound::UsedUp => "runs with used up limits",
             CycleBound::Full => "jobs where nothing is free",
         }
     }

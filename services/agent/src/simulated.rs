@@ -87,6 +87,7 @@ fn told_cause(wish: RunWish) -> EndCause {
         RunWish::Requeue => EndCause::Requeued,
         RunWish::NodeDown => EndCause::NodeFailed,
         RunWish::GiveWay => EndCause::Preempted,
+        RunWish::UsedUp => EndCause::TimeLimit,
         RunWish::Run | RunWish::Cancel | RunWish::Release => EndCause::Cancelled,
     }
 }

@@ -401,6 +401,7 @@ fn eligibility_and_reasons_follow_holds_begin_and_conditions() {
                 .collect(),
             reservations: vec![],
             preemptions: Vec::new(),
+            used_up: Vec::new(),
             jobs_considered: 4,
             bounded: false,
             bound: None,

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use daybook_schemas::events::ArrayTaskId;
+use daybook_schemas::events::{ArrayTaskId, LimitFigures};
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::{JobSpec, JobState, Reason, ResourceRequest, TimeLimit};
 use daybook_schemas::preemption::GivingWay;
@@ -137,6 +137,9 @@ pub struct Job {
     /// Of the present or last run: to whom it gave way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gave_way: Option<Arc<GivingWay>>,
+    /// Of the present or last run: the limit that ended it by being used up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_up: Option<Arc<LimitFigures>>,
     /// The user id that cancelled it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled_by: Option<u32>,

@@ -107,6 +107,7 @@ pub(crate) fn changes_judgements(body: &Body) -> bool {
             | Body::RunLost(_)
             | Body::RunNodeReleased(_)
             | Body::RunPreempted(_)
+            | Body::RunUsedUp(_)
             | Body::PlannerCycle(_)
             | Body::AccountDefined(_)
             | Body::AssociationDefined(_)

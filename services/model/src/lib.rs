@@ -37,7 +37,7 @@ mod totals;
 mod usual;
 
 pub use accounts::{Accounts, TREE_DEPTH_MAX};
-pub use allowance::{Lifted, Need, Refusal};
+pub use allowance::{Lifted, Need, Refusal, UsedUp};
 pub use array::ArrayState;
 pub use charges::{Amounts, Charge, Charges, Tres};
 pub use cluster::{Cluster, PendingKey};

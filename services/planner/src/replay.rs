@@ -5,7 +5,7 @@ use std::fmt;
 
 use daybook_log::{EventLog, ReadError};
 use daybook_model::Cluster;
-use daybook_schemas::events::{Body, JobFinished, PlannerCycle, RunAllocated, RunPreempted};
+use daybook_schemas::events::{Body, JobFinished, PlannerCycle, RunAllocated, RunPreempted, RunUsedUp};
 use daybook_schemas::{Commit, Seq, Stream};
 
 use daybook_plan::{Policy, plan};
@@ -60,6 +60,8 @@ pub enum Part {
     Finished,
     /// Runs that give way.
     Preemptions,
+    /// Runs whose limits are used up.
+    UsedUp,
     /// Only the counts of what was looked at, or the hash.
     Hash,
 }
@@ -101,6 +103,7 @@ impl fmt::Display for Part {
             Part::Reservations => "reservations",
             Part::Finished => "finished jobs",
             Part::Preemptions => "preemptions",
+            Part::UsedUp => "runs with used up limits",
             Part::Hash => "hash",
         })
     }
@@ -228,6 +231,9 @@ fn compare(before: &Cluster, commit: &Commit, recorded: &PlannerCycle) -> Option
         let text = text_of(Some(&found.preempted));
         return difference(Part::Preemptions, text, text_of(Some(&decided.preempted)));
     }
+    if found.used_up != decided.used_up {
+        return difference(Part::UsedUp, text_of(Some(&found.used_up)), text_of(Some(&decided.used_up)));
+    }
     let of_recorded = (recorded.jobs_considered, recorded.steps, recorded.bound, &recorded.decision_hash);
     let of_decided = (cycle.jobs_considered, cycle.steps, cycle.bound, &cycle.decision_hash);
     if of_recorded != of_decided {
@@ -241,16 +247,23 @@ struct Events {
     allocated: Vec<RunAllocated>,
     finished: Vec<JobFinished>,
     preempted: Vec<RunPreempted>,
+    used_up: Vec<RunUsedUp>,
 }
 
 impl Events {
     fn of(bodies: impl Iterator<Item = Body>) -> Events {
-        let mut events = Events { allocated: Vec::new(), finished: Vec::new(), preempted: Vec::new() };
+        let mut events = Events {
+            allocated: Vec::new(),
+            finished: Vec::new(),
+            preempted: Vec::new(),
+            used_up: Vec::new(),
+        };
         for body in bodies {
             match body {
                 Body::RunAllocated(data) => events.allocated.push(*data),
                 Body::JobFinished(data) => events.finished.push(*data),
                 Body::RunPreempted(data) => events.preempted.push(*data),
+                Body::RunUsedUp(data) => events.used_up.push(*data),
                 _ => {}
             }
         }

@@ -60,6 +60,7 @@ pub fn of(type_name: &'static str) -> Sample {
         "reservation.updated.v1" => reservation::updated(),
         "run.allocated.v1" => run::allocated(),
         "run.preempted.v1" => run::preempted(),
+        "run.used_up.v1" => run::used_up(),
         "run.started.v1" => run::started(),
         "run.ended.v1" => run::ended(),
         "run.lost.v1" => run::lost(),

@@ -81,6 +81,8 @@ fn post_event(posting: &mut Posting<'_>, place: Place<'_>) -> Result<(), LedgerE
         Body::RunStarted(data) => run::started(posting, place, data),
         Body::RunEnded(data) => run::ended(posting, place, data),
         Body::RunPreempted(data) => run::preempted(posting, data),
+        // It says why the run ends; when and as what, its end says.
+        Body::RunUsedUp(_) => Ok(()),
         Body::RunLost(data) => run::lost(posting, place, data),
         Body::RunNodeReleased(data) => run::node_released(posting, place, data),
         Body::PlannerCycle(data) => planner_cycle(posting, place, data),

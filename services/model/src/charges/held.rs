@@ -39,6 +39,14 @@ impl Sum {
         -thousandths(self.rate * i128::from(now.0) - self.at)
     }
 
+    /// When what has been used from the instants will be so much, in thousandths of resource-seconds, if all goes on;
+    /// `None`: never.
+    pub(crate) fn reaches(self, amount: i128) -> Option<UtcMicros> {
+        let product = amount.checked_mul(i128::from(FACTOR_ONE) * 1_000)?.checked_add(self.at)?;
+        let micros = (self.rate > 0).then(|| -(-product).div_euclid(self.rate))?;
+        i64::try_from(micros).ok().map(UtcMicros)
+    }
+
     /// Amounts, in millionths.
     pub(crate) fn rate(self) -> i128 {
         self.rate
@@ -58,6 +66,8 @@ pub(crate) struct OfRun {
     pub(crate) ends: Option<UtcMicros>,
     /// From when on its usage has not been counted yet.
     pub(crate) from: UtcMicros,
+    /// When it has used up what one job may use; `None`: not before its limit ends it.
+    pub(crate) own_end: Option<UtcMicros>,
     /// What its usage counts for, in millionths.
     pub(crate) factor: u64,
     /// What counts of what it may still use, in millionths.

@@ -76,7 +76,10 @@ impl Cluster {
         let counted = self.runs.get(&id).filter(|run| run.end.is_none()).and_then(|run| {
             let job = run.parted_from.as_ref().or_else(|| self.jobs.get(&id.job))?;
             let from = self.priorities.calculated.map_or(run.allocated, |last| last.max(run.allocated));
-            Some((Charge::of(job, &run.partition), self.of_run(job, &run.nodes, run.limit_end(), from)))
+            let charge = Charge::of(job, &run.partition);
+            let of_run = self.of_run(job, &run.nodes, run.limit_end(), from);
+            let own_end = self.own_end(&charge, &of_run.amounts, run);
+            Some((charge, OfRun { own_end, ..of_run }))
         });
         let mut charges = std::mem::take(&mut self.charges);
         charges.set_run(id, counted, |charge| self.scopes_of(charge));
@@ -91,6 +94,7 @@ impl Cluster {
             amounts: Arc::new(amounts(&Counts::of_nodes(nodes), &job.request.licenses)),
             ends,
             from,
+            own_end: None,
             factor,
             factor_left: if counts_left { factor } else { FACTOR_ONE },
         }

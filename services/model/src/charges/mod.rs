@@ -47,6 +47,8 @@ pub(crate) enum Scope {
 struct Line {
     held: Held,
     scopes: Arc<[Scope]>,
+    /// Those that run.
+    runs: OrdSet<RunId>,
 }
 
 /// All that waits and runs, by whom it is counted for.
@@ -59,6 +61,8 @@ pub struct Charges {
     runs: OrdMap<RunId, (Arc<Charge>, Arc<OfRun>)>,
     /// When running runs reach their limits.
     endings: OrdSet<(UtcMicros, RunId)>,
+    /// When runs have used up what one job may use, where that is before they reach their limits.
+    own_ends: OrdSet<(UtcMicros, RunId)>,
     lines: OrdMap<Arc<Charge>, Arc<Line>>,
     scopes: OrdMap<Scope, Arc<Held>>,
 }
@@ -77,6 +81,22 @@ impl Charges {
         })
     }
 
+    /// The lines of which something runs, each with its runs.
+    pub(crate) fn running_lines(&self) -> impl Iterator<Item = (&Charge, &OrdSet<RunId>)> {
+        let running = self.lines.iter().filter(|(_, line)| !line.runs.is_empty());
+        running.map(|(charge, line)| (&**charge, &line.runs))
+    }
+
+    /// What a run was counted with, and for whom.
+    pub(crate) fn run(&self, id: RunId) -> Option<(&Charge, &OfRun)> {
+        self.runs.get(&id).map(|(charge, run)| (&**charge, &**run))
+    }
+
+    /// When runs have used up what one job may use, soonest first.
+    pub(crate) fn own_ends(&self) -> &OrdSet<(UtcMicros, RunId)> {
+        &self.own_ends
+    }
+
     /// Changes the sums of a charge; `scopes` are looked up where it is new.
     fn change(
         &mut self,
@@ -85,7 +105,7 @@ impl Charges {
         change: impl Fn(&mut Held),
     ) {
         if !self.lines.contains_key(charge) {
-            let line = Line { held: Held::default(), scopes: scopes(charge) };
+            let line = Line { held: Held::default(), scopes: scopes(charge), runs: OrdSet::new() };
             self.lines.insert(charge.clone(), Arc::new(line));
         }
         let Some(line) = self.lines.get_mut(charge).map(Arc::make_mut) else { return };
@@ -143,16 +163,28 @@ impl Charges {
             return;
         }
         if let Some((charge, run)) = self.runs.remove(&id) {
+            if let Some(line) = self.lines.get_mut(&charge) {
+                Arc::make_mut(line).runs.remove(&id);
+            }
             self.change(&charge, &scopes, |held| held.remove(&run));
             if let Some(ends) = run.ends {
                 self.endings.remove(&(ends, id));
+            }
+            if let Some(ends) = run.own_end {
+                self.own_ends.remove(&(ends, id));
             }
         }
         if let Some((charge, run)) = counted {
             let charge = self.shared(charge);
             self.change(&charge, &scopes, |held| held.add(&run));
+            if let Some(line) = self.lines.get_mut(&charge) {
+                Arc::make_mut(line).runs.insert(id);
+            }
             if let Some(ends) = run.ends {
                 self.endings.insert((ends, id));
+            }
+            if let Some(ends) = run.own_end {
+                self.own_ends.insert((ends, id));
             }
             self.runs.insert(id, (charge, Arc::new(run)));
         }
@@ -167,7 +199,7 @@ impl Charges {
     fn regroup(&mut self, scopes: impl Fn(&Charge) -> Arc<[Scope]>) {
         let mut sums: std::collections::BTreeMap<Scope, Held> = std::collections::BTreeMap::new();
         let lines = self.lines.iter().map(|(charge, line)| {
-            let line = Line { scopes: scopes(charge), held: line.held.clone() };
+            let line = Line { scopes: scopes(charge), ..Line::clone(line) };
             line.scopes.iter().for_each(|scope| sums.entry(scope.clone()).or_default().merge(&line.held));
             (charge.clone(), Arc::new(line))
         });

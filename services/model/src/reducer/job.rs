@@ -82,6 +82,7 @@ pub(super) fn submitted(cluster: &mut Cluster, data: &JobSubmitted) {
         exit: ExitStatus::default(),
         last_nodes: None,
         gave_way: None,
+        used_up: None,
         cancelled_by: None,
         requeue_when_ended: None,
         changed: cluster.position,

@@ -9,6 +9,7 @@ mod partition;
 mod preemption;
 mod reservation;
 mod run;
+mod used_up;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -76,6 +77,7 @@ fn apply_event(cluster: &mut Cluster, event: &Event) -> Result<(), String> {
         Body::RunLost(data) => run::lost(cluster, data),
         Body::RunNodeReleased(data) => run::node_released(cluster, data),
         Body::RunPreempted(data) => preemption::preempted(cluster, data),
+        Body::RunUsedUp(data) => used_up::used_up(cluster, data),
         Body::PlannerCycle(data) => planner_cycle(cluster, data),
         Body::PrioritiesCalculated(data) => crate::priority::calculated(cluster, data),
         body @ (Body::AccountDefined(_)

@@ -160,7 +160,7 @@ fn end_runs(cluster: &mut Cluster, data: &NodeUpdated) {
         if cluster
             .runs
             .get(run)
-            .is_some_and(|run| run.end.is_none() && matches!(run.wish, RunWish::Run | RunWish::GiveWay))
+            .is_some_and(|run| run.end.is_none() && matches!(run.wish, RunWish::Run | RunWish::GiveWay | RunWish::UsedUp))
         {
             cluster.change_run(*run, |run| run.wish = RunWish::NodeDown);
         }

@@ -70,6 +70,7 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
         job.exit = ExitStatus::default();
         job.last_nodes = None;
         job.gave_way = None;
+        job.used_up = None;
     });
     cluster.hold_licenses(data.run);
     cluster.charge_holding(data.run);
@@ -228,7 +229,8 @@ pub(super) fn end_run(cluster: &mut Cluster, id: RunId, at: UtcMicros, cause: En
     cluster.give_licenses_back(id);
     let Some(job) = cluster.jobs.get(&id.job).cloned() else { return };
     // How long a run takes that was cut short says nothing.
-    if matches!(cause, EndCause::Exited | EndCause::TimeLimit | EndCause::OutOfMemory) {
+    let says_how_long = matches!(cause, EndCause::Exited | EndCause::TimeLimit | EndCause::OutOfMemory);
+    if says_how_long && job.used_up.is_none() {
         let seconds = u64::try_from(at.0.saturating_sub(floor.0) / 1_000_000).unwrap_or(0);
         cluster.note_run_time(&job, seconds);
     }

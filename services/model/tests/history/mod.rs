@@ -361,6 +361,7 @@ impl History {
             reasons: Vec::new(),
             reservations: Vec::new(),
             preemptions: vec![run],
+            used_up: Vec::new(),
             jobs_considered: 0,
             bounded: false,
             bound: None,

@@ -33,7 +33,7 @@
 //! unreserve NAME | reservations
 //!
 //! What happens, and what is asked
-//! plan | tick SECONDS | end RUN [fail] [preempted] [held] | drain NODE | fail NODE | resume NODE | down NODE
+//! plan | tick SECONDS | end RUN [fail] [preempted|limit] [held] | drain NODE | fail NODE | resume NODE | down NODE
 //! feature NODE active=a,b weight=3 | update PARTITION … | delete PARTITION (while it runs; the settings of `partition`)
 //! why JOB | jobs | details JOB | fragmentation
 //! ```
@@ -60,6 +60,7 @@ use daybook_schemas::{Body, JobId, NodeName, Subject};
 
 use super::{Simulation, configuration, parameters};
 
+pub use jobs::set_request;
 use site::definition;
 
 pub use told::describe;
@@ -201,9 +202,10 @@ impl Script {
             "tick" => simulation.now = simulation.now.plus_seconds(name.parse().unwrap()),
             "end" => {
                 let code = u32::from(options.get("fail").is_some());
-                let cause = match options.get("preempted") {
-                    Some(_) => EndCause::Preempted,
-                    None => EndCause::Exited,
+                let cause = match (options.get("preempted"), options.get("limit")) {
+                    (Some(_), _) => EndCause::Preempted,
+                    (_, Some(_)) => EndCause::TimeLimit,
+                    _ => EndCause::Exited,
                 };
                 simulation.end_by(name.parse().unwrap(), cause, ExitStatus { code, signal: 0 });
                 // Still being cleaned up: its nodes are not given back.

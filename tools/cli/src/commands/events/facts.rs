@@ -6,7 +6,7 @@ use daybook_schemas::events::{
     JobSubmitted, JobTarget, JobUpdated, LogDurabilityDeclared, LogSync, LogVersionBarrier, NodeLeaseLost,
     NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated, PartitionDeleted, PartitionUpdated,
     PlannerCycle, ReasonChange, ReasonFigures, ReservationCreated, ReservationDeleted, ReservationUpdated,
-    RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted, RunStarted,
+    RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted, RunStarted, RunUsedUp,
 };
 use daybook_schemas::grammar::duration::format_time_limit;
 use daybook_schemas::grammar::hostlist;
@@ -78,6 +78,11 @@ pub fn of(event_type: &str, data: &Value) -> String {
             );
             let what = if data.mode == PreemptMode::Requeue { "waits again" } else { "ends" };
             format!("run {} for job {by}, warned until {}, then its job {what}", data.run, data.grace_end)
+        }),
+        "run.used_up.v1" => with(data, |data: RunUsedUp| {
+            let limit = &data.limit;
+            let used = limit.used.map_or(String::new(), |used| format!(", {used} used"));
+            format!("run {} is ended: {} of {} is {}{used}", data.run, limit.limit, limit.of, limit.most)
         }),
         "run.started.v1" => with(data, |data: RunStarted| {
             let pid = data.pid.map_or(String::new(), |pid| format!(", pid {pid}"));

@@ -45,6 +45,7 @@ fn waiting(reason: Reason) -> Explanation {
         run: None,
         giving_way: Vec::new(),
         gave_way: None,
+        used_up: None,
     }
 }
 
@@ -508,6 +509,10 @@ fn what_does_not_wait_says_what_it_does() {
         let (since, grace_end) = (at(since), at(grace_end));
         Some(GivingWay { by: JobId(147), array, mode: PreemptMode::Requeue, since, grace_end })
     };
+    let used_up = |limit: &str, of: &str, most| {
+        let (limit, of) = (limit.to_string(), of.to_string());
+        Some(LimitFigures { limit, of, most, used: Some(most), needs: None })
+    };
     let with = |state, ended, run| Explanation { state, ended, run, ..waiting(Reason::None) };
     check(
         &[
@@ -528,6 +533,14 @@ fn what_does_not_wait_says_what_it_does() {
             Explanation {
                 gave_way: gave_way(-70, -70),
                 ..outside(Reason::BeginTime, Block::Begin { at: at(60) })
+            },
+            Explanation {
+                used_up: used_up("GrpTRESMins=cpu", "account ml", 600),
+                ..with(JobState::Running, None, Some(run(None)))
+            },
+            Explanation {
+                used_up: used_up("GrpWall", "QOS dev", 60),
+                ..with(JobState::Timeout, Some(at(-60)), Some(run(None)))
             },
             Explanation {
                 giving_way: vec![JobId(110), JobId(112)],
