@@ -252,6 +252,9 @@ pub struct JobView {
     /// When nothing but resources kept it waiting any more; absent: not yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eligible: Option<UtcMicros>,
+    /// Since when it has gained priority by age; absent: it does not, or has not yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accrues_since: Option<UtcMicros>,
     /// When the present or last run was given its resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<UtcMicros>,
@@ -335,6 +338,10 @@ pub enum JobColumn {
     Nice,
     SubmitTime,
     EligibleTime,
+    /// Since when it has gained priority by age; null: it does not.
+    AccrueTime,
+    /// When its present or last run was told to give way; null: it was not.
+    PreemptTime,
     StartTime,
     EndTime,
     ExpectedStart,

@@ -55,9 +55,7 @@ impl Limited {
 }
 
 fn limits_minutes(limits: &Limits) -> bool {
-    limits.grp_wall.is_some()
-        || !limits.grp_tres_mins.is_empty()
-        || !limits.max_tres_mins_per_job.is_empty()
+    limits.grp_wall.is_some() || !limits.grp_tres_mins.is_empty() || !limits.max_tres_mins_per_job.is_empty()
 }
 
 fn limits_accrual(limits: &Limits) -> bool {

@@ -9,6 +9,7 @@ use daybook_schemas::run::ExitStatus;
 use daybook_schemas::{JobId, RunId, Seq, UtcMicros};
 use serde::{Deserialize, Serialize};
 
+use crate::accrual::Accrual;
 use crate::dependency::DependencyState;
 
 /// The several partitions that a job may start in, in its order.
@@ -104,6 +105,9 @@ pub struct Job {
     /// The log's time of that commit, or `begin` if later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eligible: Option<UtcMicros>,
+    /// Since when it has gained priority by age.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accrual: Option<Accrual>,
     /// Conditions with what is known of each; empty: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dependencies: Vec<DependencyState>,

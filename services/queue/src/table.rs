@@ -219,6 +219,8 @@ fn cell<'a>(row: &Row<'a>, column: JobColumn) -> Cell<'a> {
         JobColumn::Nice => i64::from(job.nice).into(),
         JobColumn::SubmitTime => instant(Some(job.submitted)),
         JobColumn::EligibleTime => instant(job.eligible),
+        JobColumn::AccrueTime => instant(cluster.accrues_since(job, now)),
+        JobColumn::PreemptTime => instant(job.gave_way.as_ref().map(|giving| giving.since)),
         JobColumn::StartTime => instant(start(cluster, job)),
         JobColumn::EndTime => instant(end_or_limit(cluster, job)),
         JobColumn::ExpectedStart => instant(cluster.expected_start(job.id)),

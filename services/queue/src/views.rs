@@ -29,6 +29,7 @@ pub(crate) fn job_view(cluster: &Cluster, job: &Job, now: UtcMicros) -> JobView 
         priority: job.shown_priority(),
         submitted: job.submitted,
         eligible: job.eligible.or(job.begin.filter(|_| job.is_ready())),
+        accrues_since: cluster.accrues_since(job, now),
         started,
         ended: end_or_limit(cluster, job),
         expected_start: cluster.expected_start(job.id),

@@ -1,6 +1,7 @@
 use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::events::{
-    ArrayTaskId, LimitFigures, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted, RunStarted, RunUsedUp,
+    ArrayTaskId, LimitFigures, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted, RunStarted,
+    RunUsedUp,
 };
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::TimeLimit;

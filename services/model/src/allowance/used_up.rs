@@ -85,13 +85,14 @@ impl Cluster {
         found: &mut UsedUp,
     ) {
         let scope = group.holder.scope();
-        let (spent, in_use) = *known.entry((scope, group.tres.clone())).or_insert_with_key(|(scope, tres)| {
-            let spent = match group.holder {
-                Holder::Qos(qos) => self.spent_by_qos(qos.id, tres),
-                Holder::Association(own) => self.spent_below(own, tres),
-            };
-            (spent.into(), self.charges.held(scope).map(|held| held.of(tres)).unwrap_or_default())
-        });
+        let (spent, in_use) =
+            *known.entry((scope, group.tres.clone())).or_insert_with_key(|(scope, tres)| {
+                let spent = match group.holder {
+                    Holder::Qos(qos) => self.spent_by_qos(qos.id, tres),
+                    Holder::Association(own) => self.spent_below(own, tres),
+                };
+                (spent.into(), self.charges.held(scope).map(|held| held.of(tres)).unwrap_or_default())
+            });
         let used = spent + in_use.uncounted.since(now).max(0);
         if used < group.room {
             let reached = in_use.uncounted.reaches(group.room - spent);
@@ -111,12 +112,7 @@ impl Cluster {
     }
 
     /// The first limit counts.
-    fn add_used_up(
-        &self,
-        found: &mut UsedUp,
-        id: RunId,
-        figures: impl FnOnce() -> Option<LimitFigures>,
-    ) {
+    fn add_used_up(&self, found: &mut UsedUp, id: RunId, figures: impl FnOnce() -> Option<LimitFigures>) {
         let goes_on = |run: &Run| run.end.is_none() && matches!(run.wish, RunWish::Run | RunWish::GiveWay);
         if found.runs.contains_key(&id) || !self.runs.get(&id).is_some_and(|run| goes_on(run)) {
             return;
@@ -190,9 +186,8 @@ impl Cluster {
         let (charge, of_run) = self.charges.run(id)?;
         let run = self.runs.get(&id)?;
         let limits = self.own_limits(charge);
-        let is_over = |tres: &str, most| {
-            own_end_by(&of_run.amounts, tres, most, run).is_some_and(|end| end <= now)
-        };
+        let is_over =
+            |tres: &str, most| own_end_by(&of_run.amounts, tres, most, run).is_some_and(|end| end <= now);
         let (holder, tres, most) = limits.into_iter().find(|(_, tres, most)| is_over(tres, *most))?;
         let amount = Tres::parse(tres).and_then(|tres| of_run.amounts.get(&tres).copied()).unwrap_or(0);
         let used = i128::from(now.0 - run.allocated.0) * i128::from(amount) / 1_000;

@@ -103,6 +103,8 @@ pub(crate) struct InUse {
 pub(crate) struct Held {
     /// Jobs and tasks that wait or run.
     pub(crate) submitted: u64,
+    /// Of these, those that gain priority by age.
+    pub(crate) accruing: u64,
     /// Runs.
     pub(crate) running: u64,
     pub(crate) in_use: BTreeMap<Tres, InUse>,
@@ -140,6 +142,7 @@ impl Held {
 
     pub(crate) fn merge(&mut self, other: &Held) {
         self.submitted = self.submitted.saturating_add(other.submitted);
+        self.accruing = self.accruing.saturating_add(other.accruing);
         self.running = self.running.saturating_add(other.running);
         for (tres, more) in &other.in_use {
             let in_use = self.in_use.entry(tres.clone()).or_default();

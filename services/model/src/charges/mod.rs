@@ -51,13 +51,22 @@ struct Line {
     runs: OrdSet<RunId>,
 }
 
+/// What a job that waits or runs was counted as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OfJob {
+    /// Jobs, or tasks.
+    pub(crate) count: u64,
+    /// How many of them gain priority by age.
+    pub(crate) accruing: u64,
+}
+
 /// All that waits and runs, by whom it is counted for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Charges {
     is_kept: bool,
     /// Whose limits a line meets may have changed with this commit.
     is_stale: bool,
-    jobs: OrdMap<JobId, (Arc<Charge>, u64)>,
+    jobs: OrdMap<JobId, (Arc<Charge>, OfJob)>,
     runs: OrdMap<RunId, (Arc<Charge>, Arc<OfRun>)>,
     /// When running runs reach their limits.
     endings: OrdSet<(UtcMicros, RunId)>,
@@ -123,12 +132,13 @@ impl Charges {
         }
     }
 
+    /// Whether it counts less than before among those that gain priority by age.
     fn set_job(
         &mut self,
         id: JobId,
-        counted: Option<(Charge, u64)>,
+        counted: Option<(Charge, OfJob)>,
         scopes: impl Fn(&Charge) -> Arc<[Scope]>,
-    ) {
+    ) -> bool {
         let before = self.jobs.get(&id);
         let is_same = match (before, &counted) {
             (Some((charge, count)), Some((new, new_count))) => **charge == *new && count == new_count,
@@ -136,16 +146,25 @@ impl Charges {
             _ => false,
         };
         if is_same {
-            return;
+            return false;
         }
-        if let Some((charge, count)) = self.jobs.remove(&id) {
-            self.change(&charge, &scopes, |held| held.submitted = held.submitted.saturating_sub(count));
+        let mut is_less = false;
+        if let Some((charge, of_job)) = self.jobs.remove(&id) {
+            self.change(&charge, &scopes, |held| {
+                held.submitted = held.submitted.saturating_sub(of_job.count);
+                held.accruing = held.accruing.saturating_sub(of_job.accruing);
+            });
+            is_less = of_job.accruing > 0;
         }
-        if let Some((charge, count)) = counted {
+        if let Some((charge, of_job)) = counted {
             let charge = self.shared(charge);
-            self.change(&charge, &scopes, |held| held.submitted = held.submitted.saturating_add(count));
-            self.jobs.insert(id, (charge, count));
+            self.change(&charge, &scopes, |held| {
+                held.submitted = held.submitted.saturating_add(of_job.count);
+                held.accruing = held.accruing.saturating_add(of_job.accruing);
+            });
+            self.jobs.insert(id, (charge, of_job));
         }
+        is_less
     }
 
     pub(crate) fn set_run(

@@ -77,6 +77,7 @@ fn change_request(job: &mut Job, data: &JobUpdated, request: Option<Arc<Resource
     if let Some(begin) = data.begin {
         job.begin = Some(begin);
         job.eligible = None;
+        job.accrual = None;
     }
     if let Some(least) = data.time_min {
         job.time_min = (least > TimeLimit::Seconds(0)).then_some(least);

@@ -70,6 +70,7 @@ pub(super) fn submitted(cluster: &mut Cluster, data: &JobSubmitted) {
         begin: spec.begin,
         eligible_seq: None,
         eligible: None,
+        accrual: None,
         dependencies: open_conditions(spec.dependencies.as_ref()),
         dependencies_any: spec.dependencies.as_ref().is_some_and(|dependencies| dependencies.any),
         reason: Reason::None,

@@ -43,6 +43,7 @@ pub(crate) fn apply(cluster: &mut Cluster, commit: &Commit) -> Result<(), String
     }
     reservation::note_use(cluster);
     cluster.regroup_charges();
+    cluster.begin_accruing();
     forget_old_jobs(cluster);
     Ok(())
 }

@@ -267,6 +267,7 @@ pub(super) fn put_back(cluster: &mut Cluster, id: JobId, at: UtcMicros, hold: bo
         job.requeue_when_ended = None;
         job.cancelled_by = None;
         job.eligible = None;
+        job.accrual = None;
         job.eligible_seq = None;
         job.time_limit = job.time_limit_whole.take().unwrap_or(job.time_limit);
         if hold {

@@ -7,9 +7,8 @@ use crate::cluster::Cluster;
 
 /// Overtaken where the run has ended or was told to end for another reason; one that gives way in its own time ends now.
 pub(super) fn used_up(cluster: &mut Cluster, data: &RunUsedUp) {
-    let goes_on = |run: &Arc<crate::Run>| {
-        run.end.is_none() && matches!(run.wish, RunWish::Run | RunWish::GiveWay)
-    };
+    let goes_on =
+        |run: &Arc<crate::Run>| run.end.is_none() && matches!(run.wish, RunWish::Run | RunWish::GiveWay);
     if !cluster.runs.get(&data.run).is_some_and(goes_on) {
         return;
     }

@@ -352,6 +352,16 @@ impl History {
         let own = task.and_then(|task| self.cluster.arrays().get(&record)?.task_job_id(task));
         let mode = if b.is_multiple_of(2) { PreemptMode::Requeue } else { PreemptMode::Cancel };
         let grace_end = UtcMicros((self.now + i64::from(a % 30)) * 1_000_000);
+        if a.is_multiple_of(5) {
+            let limit = LimitFigures {
+                limit: "GrpWall".into(),
+                of: "account ml".into(),
+                most: 1,
+                used: Some(1),
+                needs: None,
+            };
+            return self.commit(Subject::Plan, vec![RunUsedUp { run, limit }.into()]);
+        }
         let preempted = RunPreempted { run, by: own.unwrap_or(record), array, mode, grace_end };
         let cycle = PlannerCycle {
             input: self.cluster.position(),

@@ -9,7 +9,8 @@ use daybook_schemas::Mebibytes;
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::{ArrayRequest, MemoryRequest};
 use proptest::prelude::*;
-use support::script::{Options, set_request};
+use support::script::Options;
+use support::script::jobs::set_request;
 use support::{Simulation, configuration, job, node, parameters, partition};
 
 fn shape(cpus: u64, gpus: u32, share: u32) -> Shape {

@@ -56,6 +56,8 @@ scripts! {
     limits_have_an_order,
     limits_promise_the_end_of_runs,
     limits_safe_and_flags_of_qos,
+    age_is_gained_by_as_many_as_limits_let,
+    age_of_arrays_and_of_jobs_that_cannot_start,
     used_up_limits_end_what_runs,
     used_up_limits_of_one_job_and_of_nobody,
     used_up_limits_fade_and_give_way,

@@ -17,8 +17,8 @@
 //! qos NAME priority=10 factor=2000000 flags=NoReserve limit_factor= threshold= (millionths) preempt=low,mid mode=off grace=60 exempt=60
 //!      (all with limits: GrpTRES=cpu:4,gres/gpu:a100:2 GrpTRESMins= GrpTRESRunMins= MaxTRES= MaxTRESPN= MaxTRESMins= MaxTRESPU=
 //!      MaxTRESPA= MaxTRESRunMinsPU= MaxTRESRunMinsPA= MinTRES= GrpJobs= GrpSubmit= MaxJobs= MaxSubmit= MaxJobsPA= MaxSubmitPA=
-//!      MinPrio= GrpWall= MaxWall= (minutes))
-//! calculate (where it is time) | priorities
+//!      MinPrio= GrpWall= MaxWall= (minutes) GrpAccrue= MaxAccrue= MaxAccruePA=)
+//! calculate (where it is time) | priorities | ages (since when who gains priority by age, as how many jobs)
 //!
 //! Jobs (script/jobs.rs)
 //! submit NAME p=main,short account=ml qos=high t=30|NONE N=1-2 n=4 c=2 tpn=2 mem=500 mem_per_cpu=500 mem_per_gpu=500 gres=a100:2
@@ -41,7 +41,7 @@
 //! Where lines of the first six kinds stand behind others, they change the configuration.
 
 mod accounts;
-mod jobs;
+pub mod jobs;
 mod reservations;
 mod site;
 mod told;
@@ -60,7 +60,6 @@ use daybook_schemas::{Body, JobId, NodeName, Subject};
 
 use super::{Simulation, configuration, parameters};
 
-pub use jobs::set_request;
 use site::definition;
 
 pub use told::describe;
@@ -166,6 +165,7 @@ impl Script {
             "account" | "user" | "qos" => self.define(verb, name, &mut options),
             "calculate" => self.calculate(),
             "priorities" => self.priorities(),
+            "ages" => self.ages(),
             _ => self.change(verb, name, &mut options),
         };
         assert!(options.0.is_empty(), "{line}: unknown {:?}", options.0);

@@ -5,7 +5,7 @@ use daybook_schemas::api::{
     Amount, Block, ExpectedEnd, Explanation, Figures, GpuAmount, LicenseAmount, NodeTrouble, OpenCondition,
     Outlook, Place, Promise, RunOutline, Shortage, Shortened, Trouble,
 };
-use daybook_schemas::events::ArrayTaskId;
+use daybook_schemas::events::{ArrayTaskId, LimitFigures};
 use daybook_schemas::job::{JobState, Reason, TimeLimit};
 use daybook_schemas::license::License;
 use daybook_schemas::node::PartitionState;

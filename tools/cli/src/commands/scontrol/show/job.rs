@@ -183,7 +183,7 @@ fn times(record: &mut Record, job: &JobView, instants: &Instants) {
         instants.text(job.submitted),
         unknown(job.eligible)
     ));
-    record.line(format!("AccrueTime={}", unknown(job.eligible)));
+    record.line(format!("AccrueTime={}", unknown(job.accrues_since)));
     let expected_end = match (job.expected_start, job.time_limit) {
         (Some(start), TimeLimit::Seconds(seconds)) => {
             Some(start.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX)))
