@@ -30,6 +30,9 @@ pub struct JobSubmission {
     /// Quality of service; absent: the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qos: Option<String>,
+    /// Workload key; absent: the user's default, where keys are tracked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wckey: Option<String>,
     /// What it needs.
     pub request: ResourceRequest,
     /// Time limit; absent: the partition's default.
@@ -296,6 +299,9 @@ pub struct JobView {
     pub account: String,
     /// The QOS, resolved.
     pub qos: String,
+    /// The workload key now, with a `*` before it where it is a default; absent where keys are not tracked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wckey: Option<String>,
     /// Conditions not yet satisfied, in Slurm's notation; empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub dependency: String,
@@ -384,6 +390,8 @@ pub enum JobColumn {
     Licenses,
     /// The reservations that it asks for, or the one that it runs in; null: none.
     Reservation,
+    /// The workload key, with a `*` before it where it is a default; null: none.
+    Wckey,
 }
 
 /// `POST /v1/jobs/query`: a table with just the columns asked for (what squeue needs, fast for large queues).

@@ -49,6 +49,9 @@ pub struct Job {
     pub account: Arc<str>,
     /// The QOS now.
     pub qos: Arc<str>,
+    /// The workload key now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wckey: Option<Arc<str>>,
     /// The reservations that it asks for now, joined by commas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<Arc<str>>,

@@ -212,6 +212,7 @@ fn cell<'a>(row: &Row<'a>, column: JobColumn) -> Cell<'a> {
         JobColumn::Account => text(&job.account),
         JobColumn::Partition => text(&job.partition),
         JobColumn::Qos => text(&job.qos),
+        JobColumn::Wckey => job.wckey.as_deref().map_or(Cell::Null, |key| text(key)),
         JobColumn::State => text(cluster.shown_state(job).word()),
         JobColumn::Reason => text(cluster.shown_reason(job, now).word()),
         JobColumn::ReasonDetail => text(&job.reason_detail),

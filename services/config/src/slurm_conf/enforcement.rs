@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use daybook_schemas::node::AccountingEnforcement::{self, Associations, Limits, Qos, Safe};
+use daybook_schemas::node::AccountingEnforcement::{
+    self, Associations, Limits, NoJobs, NoSteps, Qos, Safe, Wckeys,
+};
 
 use crate::diagnostic::{Findings, did_you_mean};
 use crate::lines::Pair;
@@ -15,25 +17,18 @@ const WORDS: [&str; 10] =
 pub(super) fn enforced(pair: &Pair, findings: &mut Findings) -> Vec<AccountingEnforcement> {
     let mut all = BTreeSet::new();
     for word in values::list(&pair.value.to_ascii_lowercase()) {
-        let setting = format!("AccountingStorageEnforce={word}");
         match word.as_str() {
             "none" | "0" => {}
             "associations" | "1" => all.extend([Associations]),
             "qos" => all.extend([Associations, Qos]),
             "limits" | "2" => all.extend([Associations, Limits]),
             "safe" => all.extend([Associations, Limits, Safe]),
+            "wckeys" => all.extend([Associations, Wckeys]),
+            "nosteps" => all.extend([NoSteps]),
+            // As in Slurm: without a job there are no steps.
+            "nojobs" => all.extend([NoJobs, NoSteps]),
             // As in Slurm: all but nojobs and nosteps.
-            "all" => {
-                all.extend([Associations, Limits, Qos, Safe]);
-                findings.without_effect(&pair.place, &setting, "workload keys of jobs, a part of it");
-            }
-            "wckeys" => {
-                all.insert(Associations);
-                findings.without_effect(&pair.place, &setting, "workload keys of jobs");
-            }
-            "nojobs" | "nosteps" => {
-                findings.without_effect(&pair.place, &setting, "leaving jobs out of the books");
-            }
+            "all" => all.extend([Associations, Limits, Qos, Safe, Wckeys]),
             other => {
                 let what = format!("AccountingStorageEnforce has an unknown word \"{other}\"");
                 let remedy = did_you_mean(other, WORDS.iter().copied(), "expected such as associations,qos");

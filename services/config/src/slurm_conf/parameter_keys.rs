@@ -285,7 +285,7 @@ pub(crate) const PARAMETERS: &[Key] = &[
     no_effect_unless("TmpFS", &["/tmp"], "another temporary file system"),
     no_effect("TopologyParam", "other treatment of the network topology"),
     supported("TopologyPlugin", "topology/tree or topology/block with topology.conf; topology/flat"),
-    no_effect_unless("TrackWCKey", &["no", "0", "false"], "accounting by workload key"),
+    supported("TrackWCKey", "workload keys of jobs: defaults, and in what is shown"),
     not_needed("TreeWidth", "how Slurm's daemons talk"),
     no_effect("UnkillableStepProgram", "a program for processes that cannot be killed"),
     not_needed("UnkillableStepTimeout", "patience with processes that cannot be killed"),

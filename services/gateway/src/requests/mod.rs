@@ -15,6 +15,7 @@ mod submission;
 mod time_limits;
 mod top;
 mod update;
+mod wckey;
 
 pub(crate) use accounts::AccountsRequest;
 pub(crate) use cancel::{Cancel, check_restricted};

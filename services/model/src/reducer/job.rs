@@ -49,6 +49,7 @@ pub(super) fn submitted(cluster: &mut Cluster, data: &JobSubmitted) {
         partitions,
         account: Arc::from(spec.account.as_deref().unwrap_or("")),
         qos: Arc::from(spec.qos.as_deref().unwrap_or("normal")),
+        wckey: spec.wckey.as_deref().map(Arc::from),
         name: Arc::from(spec.name.as_str()),
         comment: spec.comment.as_deref().map(Arc::from),
         reservation: spec.reservation.as_deref().map(Arc::from),

@@ -428,6 +428,7 @@ impl History {
             reservation: (b.is_multiple_of(11)).then(|| ["", "r2"][usize::from(a) % 2].to_string()),
             nice: (b.is_multiple_of(7)).then_some(i32::from(a)),
             qos: (b.is_multiple_of(13)).then(|| ["normal", LIMITED][usize::from(a) % 2].to_string()),
+            wckey: None,
             dependencies: (b.is_multiple_of(4)).then(Dependencies::default),
             array_running_max: (b.is_multiple_of(6)).then_some(u32::from(a % 3)),
             ..JobUpdated::default()
@@ -514,6 +515,7 @@ pub fn spec(name: &str, uid: u32) -> JobSpec {
         account: None,
         partition: "main".into(),
         qos: None,
+        wckey: None,
         request: ResourceRequest::default().into(),
         time_limit: None,
         begin: None,

@@ -260,7 +260,7 @@ pub const FIELDS: &[Field] = {
             text_or(r, Reservation, "(null)", o)
         }),
         field('V', "SubmitTime", "SUBMIT_TIME", &[SubmitTime], |r, i, o| instant(r, i, SubmitTime, o)),
-        unset(Some('w'), "WCKey", "WCKEY", null),
+        field('w', "WCKey", "WCKEY", &[Wckey], |r, _, o| text_or(r, Wckey, "(null)", o)),
         field('W', "Licenses", "LICENSES", &[Licenses], |r, _, o| text_or(r, Licenses, "(null)", o)),
         field('x', "", "EXC_NODES", &[ExcludedNodes], |r, _, o| text_or(r, ExcludedNodes, "", o)),
         unset(Some('X'), "CoreSpec", "CORE_SPEC", not_available),
