@@ -6,6 +6,7 @@ use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::api::AccountingQuery;
 use daybook_schemas::events::*;
 use daybook_schemas::job::*;
+use daybook_schemas::node::AccountingEnforcement;
 use daybook_schemas::run::{EndCause, ExitStatus};
 use daybook_schemas::{JobId, UtcMicros};
 use expect_test::expect;

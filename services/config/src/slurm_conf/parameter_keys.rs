@@ -7,7 +7,8 @@ pub(crate) const PARAMETERS: &[Key] = &[
     not_needed("AccountingStorageBackupHost", "Slurm's database daemon"),
     supported(
         "AccountingStorageEnforce",
-        "what of the accounts binds jobs: none, associations, limits, qos, safe, all",
+        "what of the accounts binds jobs, and what is left out of the books: none, associations, limits, qos, safe, wckeys, \
+         nojobs, nosteps, all",
     ),
     no_effect("AccountingStorageExternalHost", "registration with other clusters' databases"),
     not_needed("AccountingStorageHost", "Slurm's database daemon"),
