@@ -168,3 +168,42 @@ fn what_is_used_up_ends_what_runs_at_the_moment() {
         assert!(shown.contains("JobState=TIMEOUT Reason=TimeLimit"), "{shown}");
     }
 }
+
+#[test]
+fn age_is_gained_by_as_many_as_the_limit_lets_and_the_next_begins_when_one_is_gone() {
+    let slurm_conf = format!("{LIMITED}PriorityType=priority/multifactor\nPriorityWeightAge=1000\n");
+    let mut cluster = Cluster::new(&slurm_conf);
+    cluster.start();
+    for line in [
+        "add account ml organization=science",
+        &format!("add user {} account=ml maxjobsaccrue=1", ALICE.1),
+        &format!("add user {} account=ml", BOB.1),
+    ] {
+        sacctmgr(&cluster, line);
+    }
+    let full = submit(&cluster, BOB.0, &["-c", "8"]);
+    cluster.wait_state(full, "RUNNING");
+    let jobs: Vec<u32> = (0..3).map(|_| submit(&cluster, ALICE.0, &["-c", "8"])).collect();
+    let others = submit(&cluster, BOB.0, &["-c", "8"]);
+    let since = |cluster: &Cluster, job: u32| {
+        let options = ["-h", "-j", &job.to_string(), "-O", "AccrueTime:30"];
+        cluster.run("squeue", &options).ok().trim().to_string()
+    };
+    let shown = |cluster: &Cluster| jobs.iter().map(|job| since(cluster, *job)).collect::<Vec<_>>();
+    let first = shown(&cluster);
+    assert!(first[0].starts_with("20") && first[1..] == ["N/A", "N/A"], "{first:?}");
+    assert!(since(&cluster, others).starts_with("20"), "it is another's limit");
+    cluster.kill();
+    cluster.start();
+    assert_eq!(shown(&cluster), first);
+    let record = cluster.run("scontrol", &["show", "job", &jobs[1].to_string()]).ok();
+    assert!(record.contains("AccrueTime=Unknown") && !record.contains("EligibleTime=Unknown"), "{record}");
+    // Held, it gains no more; the next one begins, and released it is behind it.
+    cluster.run("scontrol", &["hold", &jobs[0].to_string()]).ok();
+    cluster.run("scontrol", &["release", &jobs[0].to_string()]).ok();
+    let then = shown(&cluster);
+    assert!(then[1].starts_with("20"), "{then:?}");
+    assert_eq!((then[0].as_str(), then[2].as_str()), ("N/A", "N/A"));
+    cluster.run("scancel", &[&jobs[1].to_string()]).ok();
+    assert!(since(&cluster, jobs[2]).starts_with("20") || since(&cluster, jobs[0]).starts_with("20"));
+}

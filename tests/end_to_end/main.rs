@@ -14,4 +14,5 @@ mod refusals;
 mod reservations;
 mod restart;
 mod storage;
+mod wckeys;
 mod why;
