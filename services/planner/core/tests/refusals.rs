@@ -6,7 +6,8 @@ use daybook_model::fit::{Impossible, could_ever_start, partition_limit};
 use daybook_schemas::NodeName;
 use daybook_schemas::job::{MemoryRequest, Reason, TimeLimit};
 use daybook_schemas::{Mebibytes, job::JobSpec};
-use support::script::{Options, set_request};
+use support::script::Options;
+use support::script::jobs::set_request;
 use support::{Simulation, configuration, job, node, parameters, partition};
 
 const DAY: u32 = 24 * 60;
