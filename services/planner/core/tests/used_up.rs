@@ -117,19 +117,28 @@ fn define(simulation: &mut Simulation, association: Association) {
     simulation.say(Subject::Jobs, AssociationDefined { association: Association { id, ..association } });
 }
 
-/// Whether a limit that a run meets is used up at an instant. Usage is in millionths of CPU-microseconds.
-fn is_used_up(known: &BTreeMap<RunId, Known>, all: &[Set], run: RunId, at: UtcMicros) -> bool {
+/// Two resource-seconds, in millionths of resource-microseconds. What is counted of a run is rounded down to thousandths of a
+/// second each time; this is more than all of that together.
+const ROUNDED: i128 = 2_000_000 * 1_000_000;
+
+/// Whether a limit that a run meets is used up at an instant, if so much more had been used.
+fn is_used_up(
+    known: &BTreeMap<RunId, Known>,
+    all: &[Set],
+    run: RunId,
+    (at, more): (UtcMicros, i128),
+) -> bool {
     let own = &known[&run];
-    let used = |member: &dyn Fn(&Known) -> bool, is_wall: bool| -> u128 {
+    let used = |member: &dyn Fn(&Known) -> bool, is_wall: bool| -> i128 {
         let members = known.values().filter(|known| member(known));
         let amount = |known: &Known| {
             let micros = known.to.unwrap_or(at).min(at).0.saturating_sub(known.from.0).max(0);
             let each = if is_wall { 1 } else { known.cpus };
-            u128::from(micros.unsigned_abs()) * u128::from(each) * u128::from(QOS[known.qos].1)
+            i128::from(micros) * i128::from(each) * i128::from(QOS[known.qos].1)
         };
         members.map(amount).sum()
     };
-    let reached = |most: u64, used: u128| used >= u128::from(most) * 60_000_000 * 1_000_000;
+    let reached = |most: u64, used: i128| used + more >= i128::from(most) * 60_000_000 * 1_000_000;
     for is_wall in [false, true] {
         let of = |set: &Set| if is_wall { set.wall } else { set.cpu };
         if let Some(most) = of(&all[5 + own.qos]) {
@@ -168,14 +177,12 @@ fn plan(
     let going = simulation.cluster.runs().values().filter(|run| run.end.is_none());
     let going: Vec<RunId> = going.filter(|run| run.wish == RunWish::Run).map(|run| run.id).collect();
     let cycle = simulation.plan();
-    // A run's part is rounded down to thousandths of a second when it is counted: two seconds are more than all of them.
-    let (soon, before) = (now.plus_seconds(2), now.plus_seconds(-2));
     for run in &going {
         let is_told = cycle.used_up.iter().any(|used_up| used_up.run == *run);
         if is_told {
-            prop_assert!(is_used_up(known, all, *run, soon), "{run} is told to end too early");
+            prop_assert!(is_used_up(known, all, *run, (now, ROUNDED)), "{run} is told to end too early");
         } else {
-            prop_assert!(!is_used_up(known, all, *run, before), "{run} goes on");
+            prop_assert!(!is_used_up(known, all, *run, (now, -ROUNDED)), "{run} goes on");
         }
     }
     for start in &cycle.starts {
