@@ -116,18 +116,18 @@ pub fn preempted() -> (Subject, Body, Body) {
 }
 
 pub fn used_up() -> (Subject, Body, Body) {
-    let limit = |limit: &str, of: &str, used| LimitFigures {
+    let limit = |limit: &str, of: &str, used, needs| LimitFigures {
         limit: limit.to_string(),
         of: of.to_string(),
         most: 600,
         used,
-        needs: None,
+        needs,
     };
     let full = RunUsedUp {
         run: RunId::new(JobId(124), 0),
-        limit: limit("GrpTRESMins=gres/gpu", "account ml", Some(600)),
+        limit: limit("GrpTRESMins=gres/gpu", "account ml", Some(600), Some(1)),
     };
-    let minimal = RunUsedUp { run: RunId::new(JobId(1), 0), limit: limit("GrpWall", "QOS dev", None) };
+    let minimal = RunUsedUp { run: RunId::new(JobId(1), 0), limit: limit("GrpWall", "QOS dev", None, None) };
     (Subject::Plan, full.into(), minimal.into())
 }
 
