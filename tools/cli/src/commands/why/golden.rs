@@ -568,6 +568,12 @@ fn what_does_not_wait_says_what_it_does() {
             It may not start before 2026-12-02T20:01:00, in 1 min.
             Its last run was told at 2026-12-02T19:58:50 to give way to job 140_7.
 
+            Job 123 (train, alice) does not wait: it has been running on node07 for 10 min, without a time limit.
+            It is being ended because the limit GrpTRESMins=cpu of account ml, 600, is used up.
+
+            Job 123 (train, alice) does not wait: it ended at 2026-12-02T19:59:00 as TIMEOUT (exit code 0:0), after 9 min on node07.
+            Its last run was ended because the limit GrpWall of QOS dev, 60 min, is used up.
+
             Job 123 (train, alice) waits in partition gpu: Resources, for 2 h 10 min.
             It may not start before 2026-12-02T20:01:00, in 1 min.
             Room is being made for it by jobs 110 and 112.
