@@ -241,6 +241,9 @@ pub struct JobSpec {
     /// Quality of service; absent: the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qos: Option<String>,
+    /// The workload key; one that is its user's default and was not named begins with `*`. Absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wckey: Option<String>,
     /// What it needs.
     pub request: Arc<ResourceRequest>,
     /// Time limit in minutes; absent: the partition's default.

@@ -390,6 +390,9 @@ pub struct ClusterParameters {
     /// `AccountingStorageEnforce`, sorted, with all that follows from what is written there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accounting_enforced: Vec<AccountingEnforcement>,
+    /// `TrackWCKey`: jobs that name no workload key have their user's default, and keys are shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub track_wckeys: bool,
 }
 
 /// What of the accounts binds jobs.
@@ -404,6 +407,12 @@ pub enum AccountingEnforcement {
     Qos,
     /// A job starts only if limits on resource-minutes leave room for its whole time limit.
     Safe,
+    /// A workload key that a job names is one of its user's.
+    Wckeys,
+    /// Jobs have no records in the books; the log has them.
+    NoJobs,
+    /// Steps have none.
+    NoSteps,
 }
 
 impl ClusterParameters {
@@ -442,6 +451,7 @@ impl Default for ClusterParameters {
             preemption: None,
             suspend_grace: default_suspend_grace(),
             accounting_enforced: Vec::new(),
+            track_wckeys: false,
         }
     }
 }

@@ -100,6 +100,8 @@ pub enum RunWish {
     NodeDown,
     /// End it because it gives way to another job: warned by CONT and TERM at once, ended after its grace.
     GiveWay,
+    /// End it as at a time limit: what its limits let it use is used up.
+    UsedUp,
     /// The batch script has ended; release what is held on this node.
     Release,
 }

@@ -119,3 +119,91 @@ fn many_who_submit_at_once_are_not_more_than_the_limit() {
     assert_eq!(accepted, 5);
     assert_eq!(cluster.run("squeue", &["-h", "-o", "%i"]).ok().lines().count(), 5);
 }
+
+#[test]
+fn what_is_used_up_ends_what_runs_at_the_moment() {
+    let slurm_conf = format!("{LIMITED}PriorityType=priority/multifactor\nPriorityDecayHalfLife=0\n");
+    let mut cluster = Cluster::new(&slurm_conf);
+    cluster.start();
+    for line in [
+        "add account ml organization=science grptresmins=cpu=1",
+        &format!("add user {} account=ml", ALICE.1),
+        "add account bio organization=science",
+        &format!("add user {} account=bio", BOB.1),
+    ] {
+        sacctmgr(&cluster, line);
+    }
+    // Six CPUs use their minute in ten seconds.
+    let free = submit(&cluster, BOB.0, &["-c", "1"]);
+    let wide = submit(&cluster, ALICE.0, &["-c", "6", "-t", "60"]);
+    cluster.wait_state(wide, "RUNNING");
+    cluster.wait_ended(wide);
+    let next = submit(&cluster, ALICE.0, &["-c", "1"]);
+    wait_for_reason(&cluster, next, "AssocGrpCPUMinutesLimit");
+    let shown = cluster.run("scontrol", &["show", "job", &wide.to_string()]).ok();
+    assert!(shown.contains("JobState=TIMEOUT Reason=TimeLimit"), "{shown}");
+    let why = cluster.run("why", &[&wide.to_string()]).ok();
+    assert!(why.contains("because the limit GrpTRESMins=cpu of account ml, 1, is used up."), "{why}");
+    cluster.wait_state(free, "RUNNING");
+    wait_until("the books have its end", || {
+        let options = ["-n", "-P", "-j", &wide.to_string(), "-o", "jobid,state,exitcode,elapsedraw"];
+        let listed = cluster.run("sacct", &options).ok();
+        let mut lines = listed.lines();
+        let first = lines.next().unwrap_or_default();
+        let seconds: u32 = first.rsplit('|').next().and_then(|text| text.parse().ok()).unwrap_or(0);
+        first.starts_with(&format!("{wide}|TIMEOUT|0:0|"))
+            && (10..=12).contains(&seconds)
+            && lines.next().is_some_and(|batch| batch.starts_with(&format!("{wide}.batch|CANCELLED|0:15|")))
+    });
+    // Raised, it starts; and after a crash in the middle of it the rest is still counted.
+    sacctmgr(&cluster, "modify account ml set grptresmins=cpu=2");
+    cluster.wait_state(next, "RUNNING");
+    let wide = submit(&cluster, ALICE.0, &["-c", "6"]);
+    cluster.wait_state(wide, "RUNNING");
+    cluster.kill();
+    cluster.start();
+    for job in [next, wide] {
+        cluster.wait_ended(job);
+        let shown = cluster.run("scontrol", &["show", "job", &job.to_string()]).ok();
+        assert!(shown.contains("JobState=TIMEOUT Reason=TimeLimit"), "{shown}");
+    }
+}
+
+#[test]
+fn age_is_gained_by_as_many_as_the_limit_lets_and_the_next_begins_when_one_is_gone() {
+    let slurm_conf = format!("{LIMITED}PriorityType=priority/multifactor\nPriorityWeightAge=1000\n");
+    let mut cluster = Cluster::new(&slurm_conf);
+    cluster.start();
+    for line in [
+        "add account ml organization=science",
+        &format!("add user {} account=ml maxjobsaccrue=1", ALICE.1),
+        &format!("add user {} account=ml", BOB.1),
+    ] {
+        sacctmgr(&cluster, line);
+    }
+    let full = submit(&cluster, BOB.0, &["-c", "8"]);
+    cluster.wait_state(full, "RUNNING");
+    let jobs: Vec<u32> = (0..3).map(|_| submit(&cluster, ALICE.0, &["-c", "8"])).collect();
+    let others = submit(&cluster, BOB.0, &["-c", "8"]);
+    let since = |cluster: &Cluster, job: u32| {
+        let options = ["-h", "-j", &job.to_string(), "-O", "AccrueTime:30"];
+        cluster.run("squeue", &options).ok().trim().to_string()
+    };
+    let shown = |cluster: &Cluster| jobs.iter().map(|job| since(cluster, *job)).collect::<Vec<_>>();
+    let first = shown(&cluster);
+    assert!(first[0].starts_with("20") && first[1..] == ["N/A", "N/A"], "{first:?}");
+    assert!(since(&cluster, others).starts_with("20"), "it is another's limit");
+    cluster.kill();
+    cluster.start();
+    assert_eq!(shown(&cluster), first);
+    let record = cluster.run("scontrol", &["show", "job", &jobs[1].to_string()]).ok();
+    assert!(record.contains("AccrueTime=Unknown") && !record.contains("EligibleTime=Unknown"), "{record}");
+    // Held, it gains no more; the next one begins, and released it is behind it.
+    cluster.run("scontrol", &["hold", &jobs[0].to_string()]).ok();
+    cluster.run("scontrol", &["release", &jobs[0].to_string()]).ok();
+    let then = shown(&cluster);
+    assert!(then[1].starts_with("20"), "{then:?}");
+    assert_eq!((then[0].as_str(), then[2].as_str()), ("N/A", "N/A"));
+    cluster.run("scancel", &[&jobs[1].to_string()]).ok();
+    assert!(since(&cluster, jobs[2]).starts_with("20") || since(&cluster, jobs[0]).starts_with("20"));
+}

@@ -16,4 +16,5 @@ mod reservations;
 mod restart;
 mod storage;
 mod suspension;
+mod wckeys;
 mod why;

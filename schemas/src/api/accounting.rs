@@ -20,6 +20,9 @@ pub struct AccountingQuery {
     /// Only jobs charged to these accounts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accounts: Vec<String>,
+    /// Only jobs of these workload keys.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wckeys: Vec<String>,
     /// Only jobs of these partitions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<String>,
@@ -100,6 +103,9 @@ pub struct AccountingRecord {
     pub partition: String,
     /// The QOS.
     pub qos: String,
+    /// The workload key, with a `*` before it where it was a default; empty: none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub wckey: String,
     /// How it stands.
     pub state: JobState,
     /// Who cancelled it.

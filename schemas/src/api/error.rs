@@ -25,6 +25,8 @@ pub enum ErrorCode {
     InvalidAccount,
     /// 400
     InvalidQos,
+    /// A workload key that is none, or not one of the user's. 400
+    InvalidWckey,
     /// 400
     InvalidDependency,
     /// 400
@@ -78,6 +80,7 @@ impl ErrorCode {
             | InvalidPartition
             | InvalidAccount
             | InvalidQos
+            | InvalidWckey
             | InvalidDependency
             | InvalidArray
             | InvalidTimeLimit

@@ -30,6 +30,9 @@ pub struct JobSubmission {
     /// Quality of service; absent: the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qos: Option<String>,
+    /// Workload key; absent: the user's default, where keys are tracked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wckey: Option<String>,
     /// What it needs.
     pub request: ResourceRequest,
     /// Time limit; absent: the partition's default.
@@ -252,6 +255,9 @@ pub struct JobView {
     /// When nothing but resources kept it waiting any more; absent: not yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eligible: Option<UtcMicros>,
+    /// Since when it has gained priority by age; absent: it does not, or has not yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accrues_since: Option<UtcMicros>,
     /// When the present or last run was given its resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<UtcMicros>,
@@ -299,6 +305,9 @@ pub struct JobView {
     pub account: String,
     /// The QOS, resolved.
     pub qos: String,
+    /// The workload key now, with a `*` before it where it is a default; absent where keys are not tracked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wckey: Option<String>,
     /// Conditions not yet satisfied, in Slurm's notation; empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub dependency: String,
@@ -341,6 +350,10 @@ pub enum JobColumn {
     Nice,
     SubmitTime,
     EligibleTime,
+    /// Since when it has gained priority by age; null: it does not.
+    AccrueTime,
+    /// When its present or last run was told to give way; null: it was not.
+    PreemptTime,
     StartTime,
     EndTime,
     ExpectedStart,
@@ -383,6 +396,8 @@ pub enum JobColumn {
     Licenses,
     /// The reservations that it asks for, or the one that it runs in; null: none.
     Reservation,
+    /// The workload key, with a `*` before it where it is a default; null: none.
+    Wckey,
 }
 
 /// `POST /v1/jobs/query`: a table with just the columns asked for (what squeue needs, fast for large queues).

@@ -63,6 +63,9 @@ pub struct Explanation {
     /// To whom its present or last run gave way; absent: to nobody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gave_way: Option<GivingWay>,
+    /// Of its present or last run: the limit that ends it, or ended it, by being used up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_up: Option<LimitFigures>,
 }
 
 /// One thing that keeps a job from starting.

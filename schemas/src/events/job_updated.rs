@@ -24,6 +24,9 @@ pub struct JobUpdated {
     /// Another quality of service, of a waiting job only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qos: Option<String>,
+    /// Another workload key, of a waiting job only; as in a submission, and empty: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wckey: Option<String>,
     /// New time limit, also of a running job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit: Option<TimeLimit>,

@@ -6,8 +6,9 @@ use crate::units::{JobId, NodeName, RunId, Seq, UtcMicros};
 
 /// One planning cycle that decided or changed something: enough to decide it again and compare.
 ///
-/// The commit that has it also has one `run.allocated` for each start, one `run.preempted` for each preemption and
-/// one `run.resume_ordered` for each run that goes on, in the same order.
+/// The commit that has it also has one `run.allocated` for each start, one `run.preempted` for each preemption, one
+/// `run.resume_ordered` for each run that goes on and one `run.used_up` for each run that has used up its limits, in the
+/// same order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannerCycle {
     /// The position of the state stream that the planner had folded.
@@ -28,6 +29,9 @@ pub struct PlannerCycle {
     /// Suspended runs told to go on, in the order decided.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resumes: Vec<RunId>,
+    /// Runs told to end because their limits are used up, by id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub used_up: Vec<RunId>,
     /// Jobs that this cycle looked at.
     pub jobs_considered: u32,
     /// True: a bound stopped the cycle before the queue's end.
@@ -46,7 +50,8 @@ pub struct PlannerCycle {
     /// gone, or too few are together. Absent also where nobody has asked for a GPU yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus_unusable: Option<u64>,
-    /// Hash of the canonical bytes of starts (with their resources), reasons, reservations, preemptions and runs that go on.
+    /// Hash of the canonical bytes of starts (with their resources), reasons, reservations, preemptions, runs that go on and
+    /// runs used up.
     pub decision_hash: String,
 }
 
@@ -66,6 +71,8 @@ pub enum CycleBound {
     Steps,
     /// Runs told to give way.
     Preemptions,
+    /// Runs told to end because their limits are used up.
+    UsedUp,
     /// Nothing was free any more, and enough jobs had been looked at.
     Full,
 }
@@ -80,6 +87,7 @@ impl CycleBound {
             CycleBound::Finished => "finished jobs",
             CycleBound::Steps => "steps",
             CycleBound::Preemptions => "preemptions",
+            CycleBound::UsedUp => "runs with used up limits",
             CycleBound::Full => "jobs where nothing is free",
         }
     }

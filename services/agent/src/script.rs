@@ -147,7 +147,12 @@ impl Script {
         let wish = self.wishes.newest();
         if matches!(
             wish.wish,
-            RunWish::Cancel | RunWish::Requeue | RunWish::NodeDown | RunWish::GiveWay | RunWish::Release
+            RunWish::Cancel
+                | RunWish::Requeue
+                | RunWish::NodeDown
+                | RunWish::GiveWay
+                | RunWish::UsedUp
+                | RunWish::Release
         ) {
             // Told to end before it was started: claimed here, so that no supervisor can start it any more.
             let exit = self.never_started(wish.wish);
@@ -345,6 +350,7 @@ impl Script {
             RunWish::Requeue => EndCause::Requeued,
             RunWish::NodeDown => EndCause::NodeFailed,
             RunWish::GiveWay => EndCause::Preempted,
+            RunWish::UsedUp => EndCause::TimeLimit,
             RunWish::Run | RunWish::Suspend | RunWish::Cancel | RunWish::Release => EndCause::Cancelled,
         };
         let message = Some("told to end before its script was started".to_string());

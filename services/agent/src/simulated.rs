@@ -144,6 +144,7 @@ fn told_cause(wish: RunWish) -> EndCause {
         RunWish::Requeue => EndCause::Requeued,
         RunWish::NodeDown => EndCause::NodeFailed,
         RunWish::GiveWay => EndCause::Preempted,
+        RunWish::UsedUp => EndCause::TimeLimit,
         RunWish::Run | RunWish::Suspend | RunWish::Cancel | RunWish::Release => EndCause::Cancelled,
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use daybook_schemas::events::ClusterConfigured;
 use daybook_schemas::job::{MemoryRequest, TimeLimit};
-use daybook_schemas::node::{PartitionDefinition, ReturnToService};
+use daybook_schemas::node::{AccountingEnforcement, PartitionDefinition, ReturnToService};
 use daybook_schemas::{Seq, UtcMicros};
 use rocksdb::{
     BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBCompressionType, Direction,
@@ -18,7 +18,7 @@ use crate::error::LedgerError;
 use crate::rows::{META, Row, TABLES, Table};
 
 /// The version of rows and rules. A database of another version is posted again from the log.
-pub(crate) const SCHEMA: u32 = 2;
+pub(crate) const SCHEMA: u32 = 3;
 
 const SCHEMA_KEY: &[u8] = b"schema";
 const CURSOR_KEY: &[u8] = b"cursor";
@@ -38,6 +38,11 @@ pub(crate) struct ClusterRow {
     pub(crate) name: String,
     pub(crate) default_memory: Option<MemoryRequest>,
     pub(crate) min_job_age: u64,
+    /// `AccountingStorageEnforce` has `nojobs`, `nosteps`.
+    #[serde(default)]
+    pub(crate) leaves_jobs_out: bool,
+    #[serde(default)]
+    pub(crate) leaves_steps_out: bool,
     #[serde(default)]
     pub(crate) return_to_service: ReturnToService,
     pub(crate) partitions: std::collections::BTreeMap<String, PartitionRow>,
@@ -65,6 +70,8 @@ impl ClusterRow {
         self.name.clone_from(&data.cluster_name);
         self.default_memory = data.parameters.default_memory;
         self.min_job_age = data.parameters.min_job_age.0;
+        self.leaves_jobs_out = data.parameters.enforces(AccountingEnforcement::NoJobs);
+        self.leaves_steps_out = data.parameters.enforces(AccountingEnforcement::NoSteps);
         self.return_to_service = data.parameters.return_to_service;
         self.partitions =
             data.partitions.iter().map(|one| (one.name.clone(), PartitionRow::of(one))).collect();

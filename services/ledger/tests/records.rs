@@ -6,6 +6,7 @@ use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::api::AccountingQuery;
 use daybook_schemas::events::*;
 use daybook_schemas::job::*;
+use daybook_schemas::node::AccountingEnforcement;
 use daybook_schemas::run::{EndCause, ExitStatus};
 use daybook_schemas::{JobId, UtcMicros};
 use expect_test::expect;
@@ -302,6 +303,60 @@ fn a_run_that_gave_way_is_preempted_and_its_job_waits_again_where_the_event_says
 }
 
 #[test]
+fn workload_keys_are_those_of_the_submission_as_changed_while_it_waited() {
+    let mut story = Story::with_cluster();
+    let key = |key: &str| Some(key.to_string());
+    story.submit(1, |spec| spec.wckey = key("*thesis")).submit(2, |spec| spec.wckey = key("grant"));
+    story.submit(3, |_| ());
+    let change = |job, wckey| JobUpdated { job: JobId(job), wckey, ..JobUpdated::default() };
+    story.at(5.0).add(change(3, key("thesis"))).at(10.0);
+    story.allocate("1.0", vec![share("node01", "0", &[])]).start("1.0", "node01");
+    story.at(11.0).add(change(1, key("grant")));
+    expect![[r#"
+        1 *thesis
+        1.batch 
+        2 grant
+        3 thesis
+    "#]]
+    .assert_eq(&story.records(&["id", "wckey"]));
+    let of = |name: &str| AccountingQuery { wckeys: vec![name.to_string()], ..Default::default() };
+    let book = story.book();
+    expect![[r#"
+        1
+        1.batch
+        3
+    "#]]
+    .assert_eq(&book.records(&of("thesis"), &["id"]));
+}
+
+#[test]
+fn nojobs_and_nosteps_leave_out_what_is_submitted_while_they_hold() {
+    let mut story = Story::with_cluster();
+    let enforce = |enforced: &[AccountingEnforcement]| {
+        let mut configured = configuration(vec![node("node01", 8, 0)]);
+        configured.parameters.accounting_enforced = enforced.to_vec();
+        configured
+    };
+    story.submit(1, |_| ());
+    story.add(enforce(&[AccountingEnforcement::NoSteps])).submit(2, |_| ());
+    story.add(enforce(&[AccountingEnforcement::NoJobs, AccountingEnforcement::NoSteps])).submit(3, |_| ());
+    story.add(enforce(&[])).submit(4, |_| ());
+    for job in 1..=4 {
+        let run = format!("{job}.0");
+        story.at(10.0).allocate(&run, vec![share("node01", &job.to_string(), &[])]).start(&run, "node01");
+        story.at(20.0).end(&run, "node01", EndCause::Exited, exit(0, 0)).release(&run, "node01");
+    }
+    expect![[r#"
+        1 COMPLETED
+        1.batch COMPLETED
+        2 COMPLETED
+        4 COMPLETED
+        4.batch COMPLETED
+    "#]]
+    .assert_eq(&story.records(&["id", "state"]));
+}
+
+#[test]
 fn each_attempt_of_a_requeued_job_is_a_record_and_only_the_last_one_is_shown_unless_asked() {
     let mut story = Story::with_cluster();
     story.at(1.0).submit(1, |_| ()).submit(2, |_| ());
@@ -402,6 +457,7 @@ fn eligibility_and_reasons_follow_holds_begin_and_conditions() {
             reservations: vec![],
             preemptions: Vec::new(),
             resumes: Vec::new(),
+            used_up: Vec::new(),
             jobs_considered: 4,
             bounded: false,
             bound: None,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use daybook_schemas::Body;
 use daybook_schemas::accounts::{
-    Account, AccountUser, AdminLevel, Association, NORMAL_QOS, Qos, ROOT_ACCOUNT, WorkloadKey,
+    Account, AccountUser, AdminLevel, Association, Limits, NORMAL_QOS, Qos, ROOT_ACCOUNT, WorkloadKey,
 };
 use imbl::{OrdMap, OrdSet};
 
@@ -30,6 +30,37 @@ pub struct Accounts {
     places: OrdMap<Place, u32>,
     /// Of each account the associations right below: its subaccounts' own, and its users'.
     below: OrdMap<Arc<str>, OrdSet<u32>>,
+    limited: Limited,
+}
+
+/// How many associations and QOS set limits of a kind that is looked at only where somebody sets it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Limited {
+    /// Limits that end runs when they are used up.
+    minutes: u32,
+    /// Limits on waiting jobs that gain priority by age.
+    accrual: u32,
+}
+
+impl Limited {
+    fn add(&mut self, limits: &Limits) {
+        self.minutes += u32::from(limits_minutes(limits));
+        self.accrual += u32::from(limits_accrual(limits));
+    }
+
+    fn remove(&mut self, limits: &Limits) {
+        self.minutes -= u32::from(limits_minutes(limits));
+        self.accrual -= u32::from(limits_accrual(limits));
+    }
+}
+
+fn limits_minutes(limits: &Limits) -> bool {
+    limits.grp_wall.is_some() || !limits.grp_tres_mins.is_empty() || !limits.max_tres_mins_per_job.is_empty()
+}
+
+fn limits_accrual(limits: &Limits) -> bool {
+    let set = [limits.grp_jobs_accrue, limits.max_jobs_accrue, limits.max_jobs_accrue_per_account];
+    set.iter().any(Option::is_some)
 }
 
 impl Default for Accounts {
@@ -76,7 +107,18 @@ impl Accounts {
             next_qos: 1,
             places: OrdMap::new(),
             below: OrdMap::new(),
+            limited: Limited::default(),
         }
+    }
+
+    /// Whether any association or QOS has a limit that ends runs when it is used up.
+    pub(crate) fn limit_minutes(&self) -> bool {
+        self.limited.minutes > 0
+    }
+
+    /// Whether any has a limit on waiting jobs that gain priority by age.
+    pub(crate) fn limit_accrual(&self) -> bool {
+        self.limited.accrual > 0
     }
 
     /// Accounts by name.
@@ -231,12 +273,16 @@ impl Accounts {
     }
 
     pub(crate) fn define_qos(&mut self, qos: Qos) {
+        self.remove_qos(&qos.name);
         self.next_qos = self.next_qos.max(qos.id.saturating_add(1));
+        self.limited.add(&qos.limits);
         self.qos.insert(Arc::from(qos.name.as_str()), Arc::new(qos));
     }
 
     pub(crate) fn remove_qos(&mut self, name: &str) {
-        self.qos.remove(name);
+        if let Some(qos) = self.qos.remove(name) {
+            self.limited.remove(&qos.limits);
+        }
     }
 
     pub(crate) fn define_wckey(&mut self, key: WorkloadKey) {
@@ -254,11 +300,13 @@ impl Accounts {
         if let Some(above) = account_above(&association) {
             self.below.entry(Arc::from(above)).or_default().insert(association.id);
         }
+        self.limited.add(&association.limits);
         self.associations.insert(association.id, Arc::new(association));
     }
 
     pub(crate) fn remove_association(&mut self, id: u32) {
         let Some(association) = self.associations.remove(&id) else { return };
+        self.limited.remove(&association.limits);
         let place = place_of(&association);
         if self.places.get(&place) == Some(&id) {
             self.places.remove(&place);
@@ -284,8 +332,10 @@ impl Accounts {
             places: OrdMap::new(),
             below: OrdMap::new(),
             associations: OrdMap::new(),
+            limited: Limited::default(),
             ..self.clone()
         };
+        self.qos.values().for_each(|qos| fresh.limited.add(&qos.limits));
         for association in self.associations.values() {
             fresh.define_association(Association::clone(association));
         }

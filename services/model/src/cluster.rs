@@ -92,6 +92,9 @@ pub struct Cluster {
     pub(crate) deadlines: OrdSet<(UtcMicros, JobId)>,
     /// Of each partition the ready jobs that are recorded to wait for resources or licences.
     pub(crate) blocked: OrdMap<Arc<str>, OrdSet<PendingKey>>,
+    /// Jobs that do not gain priority by age yet; and whether some may begin by what the present commit has changed.
+    pub(crate) waiting_for_age: crate::accrual::WaitingForAge,
+    pub(crate) accrual_is_stale: bool,
     /// Who has what waiting and running.
     pub(crate) charges: crate::charges::Charges,
     /// Which runs hold licences, and how many in all.

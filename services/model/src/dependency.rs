@@ -182,6 +182,7 @@ impl Job {
         self.task = Some(task);
         self.tasks_waiting = None;
         self.cancelled_by = None;
+        self.counts_as_one();
         for state in self.dependencies.iter_mut().filter(|state| state.is_by_task()) {
             let outcome = match () {
                 () if state.tasks_satisfied.contains(task.task) => Outcome::Satisfied,
@@ -193,10 +194,18 @@ impl Job {
         }
     }
 
+    /// A task that goes on gaining priority by age with the array's other tasks is one job.
+    fn counts_as_one(&mut self) {
+        if let Some(accrual) = &mut self.accrual {
+            accrual.count = 1;
+        }
+    }
+
     /// An array's record becomes that of one of its tasks, of which this is known.
     pub(crate) fn become_task(&mut self, task: ArrayTaskId, outcome: Outcome) {
         self.task = Some(task);
         self.tasks_waiting = None;
+        self.counts_as_one();
         // It says who cancelled other tasks of the array.
         self.cancelled_by = None;
         for state in self.dependencies.iter_mut().filter(|state| state.is_by_task()) {

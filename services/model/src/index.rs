@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use daybook_schemas::job::{DependencyKind, JobState, Reason};
 use daybook_schemas::reservation::named;
-use daybook_schemas::{JobId, UtcMicros};
+use daybook_schemas::{JobId, Seq, UtcMicros};
 use imbl::{OrdMap, OrdSet};
 
+use crate::charges::Charge;
 use crate::cluster::Cluster;
 use crate::dependency::{evaluate, evaluate_by_task};
 use crate::job::Job;
@@ -67,6 +68,9 @@ impl Cluster {
             job.eligible = Some(self.time);
             job.eligible_seq = Some(self.position);
         }
+        if job.state == JobState::Pending {
+            self.settle_accrual(job);
+        }
     }
 
     fn is_startable(&self, job: &Job) -> bool {
@@ -95,6 +99,10 @@ impl Cluster {
                 Entry::Active(key) => insert_into(&mut self.active_names, key, job.id),
                 Entry::Reserved(name) => insert_into(&mut self.reservation_jobs, name, job.id),
                 Entry::Singleton(key) => insert_into(&mut self.singletons, key, job.id),
+                Entry::Age(charge, key) => {
+                    insert_into(&mut self.waiting_for_age, charge, key);
+                    self.note_stale_accrual();
+                }
             }
         }
     }
@@ -118,6 +126,7 @@ impl Cluster {
                 Entry::Active(key) => remove_from(&mut self.active_names, key, job.id),
                 Entry::Reserved(name) => remove_from(&mut self.reservation_jobs, name, job.id),
                 Entry::Singleton(key) => remove_from(&mut self.singletons, key, job.id),
+                Entry::Age(charge, key) => remove_from(&mut self.waiting_for_age, charge, key),
             }
         }
     }
@@ -155,6 +164,10 @@ impl Cluster {
                 }
             }
         }
+        if job.eligible.is_some() && job.accrual.is_none() {
+            let since = job.eligible_seq.unwrap_or(job.submitted_seq);
+            entries.push(Entry::Age(Charge::of(job, job.charged_partition()), (since, job.id)));
+        }
         if self.is_cancelled_when_hopeless(job) && job.dependencies_hopeless() {
             entries.push(Entry::Hopeless(job.id));
         }
@@ -191,9 +204,14 @@ impl Cluster {
             job.changed = self.position;
             self.settle(&mut job);
             job.eligible = begin.or(job.eligible);
+            if let (Some(accrual), Some(since)) = (&mut job.accrual, begin) {
+                accrual.since = since;
+            }
             job.reason_since = begin.unwrap_or(self.time);
             self.index(&job);
-            self.jobs.insert(job.id, Arc::new(job));
+            let id = job.id;
+            self.jobs.insert(id, Arc::new(job));
+            self.charge_job(id);
         }
     }
 
@@ -245,6 +263,8 @@ enum Entry {
     Active((u32, Arc<str>)),
     Reserved(Arc<str>),
     Singleton((u32, Arc<str>)),
+    /// It waits to gain priority by age.
+    Age(Charge, (Seq, JobId)),
 }
 
 fn insert_into<K: Ord + Clone, V: Ord + Clone>(map: &mut OrdMap<K, OrdSet<V>>, key: K, id: V) {

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use daybook_schemas::events::ArrayTaskId;
+use daybook_schemas::events::{ArrayTaskId, LimitFigures};
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::{JobSpec, JobState, Reason, ResourceRequest, TimeLimit};
 use daybook_schemas::preemption::GivingWay;
@@ -9,6 +9,7 @@ use daybook_schemas::run::ExitStatus;
 use daybook_schemas::{JobId, RunId, Seq, UtcMicros};
 use serde::{Deserialize, Serialize};
 
+use crate::accrual::Accrual;
 use crate::dependency::DependencyState;
 
 /// The several partitions that a job may start in, in its order.
@@ -48,6 +49,9 @@ pub struct Job {
     pub account: Arc<str>,
     /// The QOS now.
     pub qos: Arc<str>,
+    /// The workload key now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wckey: Option<Arc<str>>,
     /// The reservations that it asks for now, joined by commas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<Arc<str>>,
@@ -104,6 +108,9 @@ pub struct Job {
     /// The log's time of that commit, or `begin` if later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eligible: Option<UtcMicros>,
+    /// Since when it has gained priority by age.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accrual: Option<Accrual>,
     /// Conditions with what is known of each; empty: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dependencies: Vec<DependencyState>,
@@ -140,6 +147,9 @@ pub struct Job {
     /// Of the present or last run: when it was stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<crate::run::Pauses>,
+    /// Of the present or last run: the limit that ended it by being used up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_up: Option<Arc<LimitFigures>>,
     /// The user id that cancelled it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled_by: Option<u32>,

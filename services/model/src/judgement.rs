@@ -112,6 +112,7 @@ pub(crate) fn changes_judgements(body: &Body) -> bool {
             | Body::RunResumeOrdered(_)
             | Body::JobSuspendRequested(_)
             | Body::JobResumeRequested(_)
+            | Body::RunUsedUp(_)
             | Body::PlannerCycle(_)
             | Body::AccountDefined(_)
             | Body::AssociationDefined(_)

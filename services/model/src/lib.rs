@@ -7,6 +7,7 @@
 //! Cloning a `Cluster` is cheap (persistent maps), so readers get whole snapshots and never a lock.
 
 mod accounts;
+mod accrual;
 mod allowance;
 mod array;
 mod charges;
@@ -37,7 +38,8 @@ mod totals;
 mod usual;
 
 pub use accounts::{Accounts, TREE_DEPTH_MAX};
-pub use allowance::{Lifted, Need, Refusal};
+pub use accrual::Accrual;
+pub use allowance::{Lifted, Need, Refusal, UsedUp};
 pub use array::ArrayState;
 pub use charges::{Amounts, Charge, Charges, Tres};
 pub use cluster::{Cluster, PendingKey};

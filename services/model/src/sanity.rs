@@ -205,12 +205,16 @@ impl Cluster {
             ("reserved", fresh.reservation_jobs == self.reservation_jobs),
             ("deadlines of", fresh.deadlines == self.deadlines),
             ("blocked", fresh.blocked == self.blocked),
+            ("ageless", fresh.waiting_for_age == self.waiting_for_age),
             ("requests of", fresh.requests == self.requests),
             ("licences of", fresh.licenses == self.licenses),
             ("stopped", fresh.stopped == self.stopped),
             ("scale of", fresh.scale == self.scale),
             ("charges of", fresh.charges == self.charges),
         ];
+        if let Some(id) = self.could_accrue() {
+            found.push(Violation(format!("job {id} could gain priority by age and does not")));
+        }
         for (name, _) in same.iter().filter(|(_, same)| !same) {
             found.push(Violation(format!("the index of {name} jobs is not what the records say")));
         }

@@ -307,6 +307,7 @@ impl Cluster {
         self.reservation_jobs.clear();
         self.deadlines.clear();
         self.blocked.clear();
+        self.waiting_for_age.clear();
         self.requests.clear();
         self.derive_licenses();
         self.derive_stopped();

@@ -6,7 +6,7 @@ use std::fmt;
 use daybook_log::{EventLog, ReadError};
 use daybook_model::Cluster;
 use daybook_schemas::events::{
-    Body, JobFinished, PlannerCycle, RunAllocated, RunPreempted, RunResumeOrdered,
+    Body, JobFinished, PlannerCycle, RunAllocated, RunPreempted, RunResumeOrdered, RunUsedUp,
 };
 use daybook_schemas::{Commit, Seq, Stream};
 
@@ -64,6 +64,8 @@ pub enum Part {
     Preemptions,
     /// Suspended runs that go on.
     Resumes,
+    /// Runs whose limits are used up.
+    UsedUp,
     /// Only the counts of what was looked at, or the hash.
     Hash,
 }
@@ -106,6 +108,7 @@ impl fmt::Display for Part {
             Part::Finished => "finished jobs",
             Part::Preemptions => "preemptions",
             Part::Resumes => "runs that go on",
+            Part::UsedUp => "runs with used up limits",
             Part::Hash => "hash",
         })
     }
@@ -237,6 +240,9 @@ fn compare(before: &Cluster, commit: &Commit, recorded: &PlannerCycle) -> Option
         let text = text_of(Some(&found.resumed));
         return difference(Part::Resumes, text, text_of(Some(&decided.resumed)));
     }
+    if found.used_up != decided.used_up {
+        return difference(Part::UsedUp, text_of(Some(&found.used_up)), text_of(Some(&decided.used_up)));
+    }
     let of_recorded = (recorded.jobs_considered, recorded.steps, recorded.bound, &recorded.decision_hash);
     let of_decided = (cycle.jobs_considered, cycle.steps, cycle.bound, &cycle.decision_hash);
     if of_recorded != of_decided {
@@ -252,6 +258,7 @@ struct Events {
     finished: Vec<JobFinished>,
     preempted: Vec<RunPreempted>,
     resumed: Vec<RunResumeOrdered>,
+    used_up: Vec<RunUsedUp>,
 }
 
 impl Events {
@@ -263,6 +270,7 @@ impl Events {
                 Body::JobFinished(data) => events.finished.push(*data),
                 Body::RunPreempted(data) => events.preempted.push(*data),
                 Body::RunResumeOrdered(data) => events.resumed.push(*data),
+                Body::RunUsedUp(data) => events.used_up.push(*data),
                 _ => {}
             }
         }

@@ -29,6 +29,7 @@ pub(crate) fn job_view(cluster: &Cluster, job: &Job, now: UtcMicros) -> JobView 
         priority: job.shown_priority(),
         submitted: job.submitted,
         eligible: job.eligible.or(job.begin.filter(|_| job.is_ready())),
+        accrues_since: cluster.accrues_since(job, now),
         started,
         ended: end_or_limit(cluster, job),
         expected_start: cluster.expected_start(job.id),
@@ -51,12 +52,17 @@ pub(crate) fn job_view(cluster: &Cluster, job: &Job, now: UtcMicros) -> JobView 
         reservation: cluster.shown_reservation(job).map(|names| names.to_string()),
         account: job.account.to_string(),
         qos: job.qos.to_string(),
+        wckey: tracks_wckeys(cluster).then(|| job.wckey.as_deref().unwrap_or_default().to_string()),
         dependency: dependency_notation(cluster, job),
         std_out: std_out(job, nodes),
         std_err: expand(job, nodes, job.spec.std_err.as_deref()).unwrap_or_else(|| std_out(job, nodes)),
         std_in: expand(job, nodes, job.spec.std_in.as_deref()).unwrap_or_else(|| "/dev/null".to_string()),
         spec: current_spec(job),
     }
+}
+
+fn tracks_wckeys(cluster: &Cluster) -> bool {
+    cluster.configured().is_some_and(|configured| configured.parameters.track_wckeys)
 }
 
 /// The licences, by name.

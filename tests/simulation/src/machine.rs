@@ -155,6 +155,7 @@ pub fn told_cause(wish: RunWish) -> Option<EndCause> {
         RunWish::Requeue => Some(EndCause::Requeued),
         RunWish::NodeDown => Some(EndCause::NodeFailed),
         RunWish::GiveWay => Some(EndCause::Preempted),
+        RunWish::UsedUp => Some(EndCause::TimeLimit),
         RunWish::Cancel | RunWish::Release => Some(EndCause::Cancelled),
     }
 }

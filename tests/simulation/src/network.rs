@@ -293,6 +293,9 @@ pub fn describe_event(event: &daybook_schemas::Event) -> String {
         Body::RunEnded(data) => format!("run {} ended: {:?}", data.run, data.cause),
         Body::RunLost(data) => format!("run {} lost", data.run),
         Body::RunPreempted(data) => format!("run {} gives way to {}", data.run, data.by),
+        Body::RunUsedUp(data) => {
+            format!("run {} has used up {} of {}", data.run, data.limit.limit, data.limit.of)
+        }
         Body::RunNodeReleased(data) => format!("run {} released {}", data.run, data.node),
         Body::NodeRegistered(data) => format!("node {} registered", data.node),
         Body::NodeUpdated(data) => format!("node {} set {:?}", data.node, data.state),

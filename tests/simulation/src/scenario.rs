@@ -222,6 +222,7 @@ pub fn submission(request_id: String, cluster: &Cluster, now: UtcMicros, choice:
         account: None,
         partition: (cluster.partition("urgent").is_some() && choice.chance(30)).then(|| "urgent".to_string()),
         qos: (cluster.accounts().qos(HIGH).is_some() && choice.chance(30)).then(|| HIGH.to_string()),
+        wckey: None,
         request: resources(cluster, choice),
         time_limit: choice.chance(80).then(|| TimeLimit::minutes(choice.between(1, 8))),
         begin: choice.chance(10).then(|| now.plus_seconds(i64::from(choice.between(0, 200)))),

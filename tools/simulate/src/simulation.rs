@@ -204,6 +204,7 @@ impl<'t> World<'t> {
             account: None,
             partition: PARTITION.to_string(),
             qos: None,
+            wckey: None,
             request: request(job, self.trace.unit, self.machine).into(),
             time_limit: Some(TimeLimit::Seconds(job.estimate)),
             begin: None,

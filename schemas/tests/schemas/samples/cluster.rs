@@ -59,7 +59,14 @@ fn full_configuration() -> ClusterConfigured {
             enforce_partition_limits: true,
             one_partition_suffices: true,
             max_memory_per_node: Some(Mebibytes(128_000)),
-            accounting_enforced: vec![AccountingEnforcement::Associations, AccountingEnforcement::Qos],
+            accounting_enforced: vec![
+                AccountingEnforcement::Associations,
+                AccountingEnforcement::Qos,
+                AccountingEnforcement::Wckeys,
+                AccountingEnforcement::NoJobs,
+                AccountingEnforcement::NoSteps,
+            ],
+            track_wckeys: true,
             ..plain_parameters()
         },
         administrators: vec![64030],
@@ -96,6 +103,7 @@ fn plain_parameters() -> ClusterParameters {
         enable_user_top: false,
         backfill_by_expected_time: true,
         accounting_enforced: Vec::new(),
+        track_wckeys: false,
         priority: None,
         preemption: None,
         suspend_grace: Seconds(2),

@@ -1,7 +1,7 @@
 use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::events::{
-    ArrayTaskId, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted, RunResumeOrdered,
-    RunResumed, RunStarted, RunSuspended,
+    ArrayTaskId, LimitFigures, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted,
+    RunResumeOrdered, RunResumed, RunStarted, RunSuspended, RunUsedUp,
 };
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::TimeLimit;
@@ -112,6 +112,22 @@ pub fn preempted() -> (Subject, Body, Body) {
         mode: PreemptMode::Cancel,
         grace_end: UtcMicros(0),
     };
+    (Subject::Plan, full.into(), minimal.into())
+}
+
+pub fn used_up() -> (Subject, Body, Body) {
+    let limit = |limit: &str, of: &str, used, needs| LimitFigures {
+        limit: limit.to_string(),
+        of: of.to_string(),
+        most: 600,
+        used,
+        needs,
+    };
+    let full = RunUsedUp {
+        run: RunId::new(JobId(124), 0),
+        limit: limit("GrpTRESMins=gres/gpu", "account ml", Some(600), Some(1)),
+    };
+    let minimal = RunUsedUp { run: RunId::new(JobId(1), 0), limit: limit("GrpWall", "QOS dev", None, None) };
     (Subject::Plan, full.into(), minimal.into())
 }
 

@@ -342,6 +342,7 @@ impl Supervision<'_> {
             RunWish::Cancel | RunWish::Release => self.end(EndCause::Cancelled),
             RunWish::Requeue => self.end(EndCause::Requeued),
             RunWish::NodeDown => self.end(EndCause::NodeFailed),
+            RunWish::UsedUp => self.end(EndCause::TimeLimit),
             RunWish::GiveWay => self.give_way(Duration::from_secs(wish.grace.0)),
             RunWish::Suspend => self.stop(wish.ordered, Duration::from_secs(wish.suspend_grace.0)),
             RunWish::Run => self.go_on(wish.ordered),

@@ -61,6 +61,7 @@ async fn who_wants_a_run_to_end_is_its_cause() {
         (RunWish::Cancel, "cancelled 0:15", " ***\n"),
         (RunWish::Requeue, "requeued 0:15", " DUE TO JOB REQUEUE ***\n"),
         (RunWish::GiveWay, "preempted 0:15", " DUE TO PREEMPTION ***\n"),
+        (RunWish::UsedUp, "time_limit 0:15", " DUE TO TIME LIMIT ***\n"),
         (RunWish::NodeDown, "node_failed 0:15", " DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***\n"),
     ] {
         let run = bench.run("#!/bin/sh\nexec sleep 600\n").await;

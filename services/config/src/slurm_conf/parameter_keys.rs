@@ -7,8 +7,11 @@ use crate::{gres_conf, topology_conf};
 /// Cluster-wide parameters, in alphabetical order.
 pub(crate) const PARAMETERS: &[Key] = &[
     not_needed("AccountingStorageBackupHost", "Slurm's database daemon"),
-    supported("AccountingStorageEnforce", "what of the accounts binds jobs; default none")
-        .of(enforcement::WORDS),
+    supported(
+        "AccountingStorageEnforce",
+        "what of the accounts binds jobs, and what sacct leaves out; default none",
+    )
+    .of(enforcement::WORDS),
     no_effect("AccountingStorageExternalHost", "registration with other clusters' databases"),
     not_needed("AccountingStorageHost", "Slurm's database daemon"),
     not_needed("AccountingStorageLoc", "Slurm's database daemon"),
@@ -300,7 +303,7 @@ pub(crate) const PARAMETERS: &[Key] = &[
     no_effect("TopologyParam", "other treatment of the network topology"),
     supported("TopologyPlugin", "how the nodes are connected; default topology/flat")
         .of(topology_conf::PLUGINS),
-    no_effect_unless("TrackWCKey", &["no", "0", "false"], "accounting by workload key"),
+    supported("TrackWCKey", "workload keys of jobs: defaults, and in what is shown"),
     not_needed("TreeWidth", "how Slurm's daemons talk"),
     no_effect("UnkillableStepProgram", "a program for processes that cannot be killed"),
     not_needed("UnkillableStepTimeout", "patience with processes that cannot be killed"),

@@ -4,7 +4,7 @@ use daybook_schemas::Seconds;
 use daybook_schemas::grammar::license;
 use daybook_schemas::job::MemoryRequest;
 use daybook_schemas::license::License;
-use daybook_schemas::node::{ClusterParameters, ReturnToService};
+use daybook_schemas::node::{AccountingEnforcement, ClusterParameters, ReturnToService};
 
 use super::enforcement::enforced;
 use super::parameter_keys::SCHEDULER_OPTIONS;
@@ -87,6 +87,13 @@ pub(crate) fn parameters(conf: &SlurmConf, machine: &dyn Machine, findings: &mut
     if let Some(pair) = conf.parameter("AccountingStorageEnforce") {
         cluster.accounting_enforced = enforced(pair, findings);
     }
+    if let Some(pair) = conf.parameter("TrackWCKey")
+        && let Some(tracks) = values::boolean(pair, findings)
+    {
+        cluster.track_wckeys = tracks;
+    }
+    // As in Slurm: who enforces keys tracks them.
+    cluster.track_wckeys |= cluster.enforces(AccountingEnforcement::Wckeys);
     let whole_nodes = select_type(conf, findings);
     let coarse_cpus = select_type_parameters(conf, &mut cluster, findings);
     scheduler_type(conf, &mut cluster, findings);

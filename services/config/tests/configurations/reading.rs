@@ -549,3 +549,27 @@ fn preemption_has_a_type_a_mode_and_what_is_written_beside_them() {
     let partitions: Vec<_> = written.partitions.iter().map(of).collect();
     assert_eq!(partitions, [(None, Seconds(0)), (Some(PreemptMode::Off), Seconds(60))]);
 }
+
+#[test]
+fn what_is_enforced_is_what_slurms_words_imply() {
+    use daybook_schemas::node::AccountingEnforcement::{self, *};
+    let enforced = |line: &str| {
+        let parameters = faultless(&format!("{SMALL}{line}\n")).cluster.parameters;
+        (parameters.accounting_enforced, parameters.track_wckeys)
+    };
+    let table: [(&str, &[AccountingEnforcement], bool); 10] = [
+        ("", &[], false),
+        ("TrackWCKey=yes", &[], true),
+        ("TrackWCKey=no", &[], false),
+        ("AccountingStorageEnforce=none", &[], false),
+        ("AccountingStorageEnforce=safe", &[Associations, Limits, Safe], false),
+        ("AccountingStorageEnforce=wckeys", &[Associations, Wckeys], true),
+        ("AccountingStorageEnforce=wckeys\nTrackWCKey=no", &[Associations, Wckeys], true),
+        ("AccountingStorageEnforce=nosteps", &[NoSteps], false),
+        ("AccountingStorageEnforce=nojobs,qos", &[Associations, Qos, NoJobs, NoSteps], false),
+        ("AccountingStorageEnforce=all", &[Associations, Limits, Qos, Safe, Wckeys], true),
+    ];
+    for (line, all, tracks) in table {
+        assert_eq!(enforced(line), (all.to_vec(), tracks), "{line}");
+    }
+}

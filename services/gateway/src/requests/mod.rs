@@ -16,6 +16,7 @@ mod suspension;
 mod time_limits;
 mod top;
 mod update;
+mod wckey;
 
 pub(crate) use accounts::AccountsRequest;
 pub(crate) use cancel::{Cancel, check_restricted};

@@ -14,6 +14,7 @@ use super::partitions::{
 };
 use super::reservation::check_named;
 use super::time_limits::{check_deadline, check_time_min, limits_in, shortest};
+use super::wckey::wckey;
 use super::{Decided, Decision};
 use crate::authority::Authority;
 
@@ -95,7 +96,9 @@ impl Submission {
         if next_id.0.checked_add(ids).is_none() {
             return Err(ApiError::new(ErrorCode::TooManyJobs, "no job ids are left"));
         }
-        let spec = JobSpec { time_limit, ..self.spec(joined(&partitions), charging, parameters.job_requeue) };
+        let wckey = wckey(cluster, &self.user.name, asked.wckey.as_deref())?;
+        let spec =
+            JobSpec { time_limit, wckey, ..self.spec(joined(&partitions), charging, parameters.job_requeue) };
         let decided = Decided { job: Some(next_id), ..Decided::default() };
         Ok((decided, vec![JobSubmitted { job: next_id, ids, spec }.into()]))
     }
@@ -119,6 +122,7 @@ impl Submission {
             account: charging.account,
             partition,
             qos: charging.qos,
+            wckey: None,
             request: asked.request.into(),
             time_limit: asked.time_limit,
             begin: asked.begin,

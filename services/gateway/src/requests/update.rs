@@ -17,6 +17,7 @@ use super::parts::{Meant, meant};
 use super::reservation::check_named;
 use super::submission::{check_licenses, check_request};
 use super::time_limits::{check_deadline, check_time_min, limits_in, shortest};
+use super::wckey::wckey;
 use super::{Decided, Decision, invalid_job};
 use crate::authority::{Authority, denied, not_the_owner};
 
@@ -202,6 +203,9 @@ impl Asker<'_> {
             let account = change.account.as_deref().unwrap_or(&job.account);
             check_named(cluster, names, job.spec.user.uid, account, self.now)?;
         }
+        if let Some(asked) = &change.wckey {
+            change.wckey = wckey(cluster, &job.spec.user.name, Some(asked))?.or_else(|| Some(String::new()));
+        }
         if let Some(names) = &mut change.partition {
             *names = joined(&partitions);
         }
@@ -270,6 +274,7 @@ fn check_running(
     let needs_waiting = change.partition.is_some()
         || change.account.is_some()
         || change.qos.is_some()
+        || change.wckey.is_some()
         || change.reservation.is_some()
         || change.begin.is_some()
         || change.nice.is_some()

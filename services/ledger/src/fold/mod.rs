@@ -87,6 +87,8 @@ fn post_event(posting: &mut Posting<'_>, place: Place<'_>) -> Result<(), LedgerE
         Body::RunSuspended(data) => suspension::suspended(posting, place, data),
         Body::RunResumed(data) => suspension::resumed(posting, place, data),
         Body::RunResumeOrdered(data) => suspension::resume_ordered(posting, place, data),
+        // It says why the run ends; when and as what, its end says.
+        Body::RunUsedUp(_) => Ok(()),
         Body::RunLost(data) => run::lost(posting, place, data),
         Body::RunNodeReleased(data) => run::node_released(posting, place, data),
         Body::PlannerCycle(data) => planner_cycle(posting, place, data),

@@ -9,8 +9,11 @@ use crate::rows::{RecordRow, SubmissionRow};
 pub(super) fn matches(query: &AccountingQuery, row: &RecordRow, submission: &SubmissionRow) -> bool {
     let named = |wanted: &[String], word: &str| wanted.is_empty() || wanted.iter().any(|one| one == word);
     let account = row.changes.account.as_deref().or(submission.account.as_deref()).unwrap_or("");
-    (query.uids.is_empty() || query.uids.contains(&submission.user.uid))
+    let wckey = row.changes.wckey.as_deref().or(submission.wckey.as_deref()).unwrap_or("");
+    !submission.is_left_out
+        && (query.uids.is_empty() || query.uids.contains(&submission.user.uid))
         && named(&query.accounts, account)
+        && named(&query.wckeys, wckey.trim_start_matches('*'))
         && named(&query.partitions, row.changes.partition.as_deref().unwrap_or(&submission.partition))
         && named(&query.names, row.changes.name.as_deref().unwrap_or(&submission.name))
         && (query.nodes.is_empty() || row.shares.iter().any(|share| query.nodes.contains(&share.node)))

@@ -57,7 +57,8 @@ pub(crate) fn accounting(
         let submission =
             found.submissions.get(&submission_of(*key, row)).ok_or(LedgerError::NoSubmission(key.job))?;
         let job = line::job(*key, row, submission, now)?;
-        let batch = (!query.allocations_only).then(|| line::batch(&job, row, now)).flatten();
+        let has_steps = !query.allocations_only && !submission.has_no_steps;
+        let batch = has_steps.then(|| line::batch(&job, row, now)).flatten();
         records.push(job);
         records.extend(batch);
     }

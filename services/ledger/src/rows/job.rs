@@ -21,6 +21,8 @@ pub(crate) struct SubmissionRow {
     pub(crate) partition: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) qos: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) wckey: Option<String>,
     pub(crate) request: ResourceRequest,
     /// Resolved against the partition's default at the time.
     pub(crate) time_limit: TimeLimit,
@@ -33,6 +35,12 @@ pub(crate) struct SubmissionRow {
     pub(crate) submit_line: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) comment: Option<String>,
+    /// `AccountingStorageEnforce` had `nojobs` then: questions do not find it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_left_out: bool,
+    /// It had `nosteps`: its steps are not found.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) has_no_steps: bool,
 }
 
 impl SubmissionRow {
@@ -54,6 +62,7 @@ impl SubmissionRow {
             account: spec.account.clone(),
             partition: spec.partition.clone(),
             qos: spec.qos.clone(),
+            wckey: spec.wckey.clone(),
             request: ResourceRequest::clone(&spec.request),
             time_limit: spec.time_limit.unwrap_or(default_time),
             default_memory,
@@ -61,6 +70,8 @@ impl SubmissionRow {
             work_dir: spec.work_dir.clone(),
             submit_line: spec.submit_line.clone(),
             comment: spec.comment.clone(),
+            is_left_out: cluster.leaves_jobs_out,
+            has_no_steps: cluster.leaves_steps_out,
         }
     }
 }

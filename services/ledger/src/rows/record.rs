@@ -32,6 +32,8 @@ pub(crate) struct Changes {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) qos: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) wckey: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) time_limit: Option<TimeLimit>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) request: Option<ResourceRequest>,
@@ -56,6 +58,7 @@ impl Changes {
             keep(&data.partition, &mut self.partition);
             keep(&data.account, &mut self.account);
             keep(&data.qos, &mut self.qos);
+            keep(&data.wckey, &mut self.wckey);
             if data.request.is_some() {
                 self.request.clone_from(&data.request);
             }

@@ -86,6 +86,7 @@ pub fn spec() -> JobSpec {
         account: Some("ml".into()),
         partition: "main".into(),
         qos: None,
+        wckey: None,
         request: ResourceRequest::default().into(),
         time_limit: None,
         begin: None,
@@ -386,6 +387,7 @@ fn cell(record: &AccountingRecord, column: &str) -> String {
         },
         "exit" => record.exit.to_string(),
         "submit" => since(record.submitted),
+        "wckey" => record.wckey.clone(),
         "eligible" => instant(record.eligible),
         "start" => instant(record.started),
         "end" => {

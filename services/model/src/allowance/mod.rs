@@ -9,6 +9,7 @@ mod need;
 mod spent;
 mod start;
 mod submit;
+mod used_up;
 
 use daybook_schemas::UtcMicros;
 use daybook_schemas::accounts::{Association, FACTOR_ONE, Qos};
@@ -21,6 +22,7 @@ use crate::charges::Scope;
 pub use lifted::Lifted;
 pub use need::Need;
 pub(crate) use spent::{KnownSpent, Spender};
+pub use used_up::UsedUp;
 
 /// A limit that would be broken.
 #[derive(Clone, Debug, PartialEq, Eq)]

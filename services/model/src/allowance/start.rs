@@ -16,7 +16,7 @@ use crate::charges::{Charge, Charges, Held, InUse, Scope, Tres};
 use crate::cluster::Cluster;
 
 /// Thousandths of resource-seconds in a resource-minute.
-const MINUTE: i128 = 60_000;
+pub(super) const MINUTE: i128 = 60_000;
 
 /// Which rules are looked at.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -461,7 +461,7 @@ impl From<TresLimitName> for Whose {
 }
 
 /// Whole minutes of thousandths of seconds.
-fn minutes(amount: i128) -> u64 {
+pub(super) fn minutes(amount: i128) -> u64 {
     u64::try_from((amount / MINUTE).max(0)).unwrap_or(u64::MAX)
 }
 

@@ -44,6 +44,14 @@ impl Sum {
         -thousandths(self.rate * i128::from(now.0) - self.at)
     }
 
+    /// When what has been used from the instants will be so much, in thousandths of resource-seconds, if all goes on;
+    /// `None`: never.
+    pub(crate) fn reaches(self, amount: i128) -> Option<UtcMicros> {
+        let product = amount.checked_mul(i128::from(FACTOR_ONE) * 1_000)?.checked_add(self.at)?;
+        let micros = (self.rate > 0).then(|| -(-product).div_euclid(self.rate))?;
+        i64::try_from(micros).ok().map(UtcMicros)
+    }
+
     /// Amounts, in millionths.
     pub(crate) fn rate(self) -> i128 {
         self.rate
@@ -65,6 +73,8 @@ pub(crate) struct OfRun {
     pub(crate) from: Option<UtcMicros>,
     /// Of one that is stopped: microseconds that its limit leaves it; its end is then not known.
     pub(crate) left_standing: Option<i64>,
+    /// When it has used up what one job may use; `None`: not before its limit ends it.
+    pub(crate) own_end: Option<UtcMicros>,
     /// What its usage counts for, in millionths.
     pub(crate) factor: u64,
     /// What counts of what it may still use, in millionths.
@@ -100,6 +110,8 @@ pub(crate) struct InUse {
 pub(crate) struct Held {
     /// Jobs and tasks that wait or run.
     pub(crate) submitted: u64,
+    /// Of these, those that gain priority by age.
+    pub(crate) accruing: u64,
     /// Runs.
     pub(crate) running: u64,
     pub(crate) in_use: BTreeMap<Tres, InUse>,
@@ -137,6 +149,7 @@ impl Held {
 
     pub(crate) fn merge(&mut self, other: &Held) {
         self.submitted = self.submitted.saturating_add(other.submitted);
+        self.accruing = self.accruing.saturating_add(other.accruing);
         self.running = self.running.saturating_add(other.running);
         for (tres, more) in &other.in_use {
             let in_use = self.in_use.entry(tres.clone()).or_default();

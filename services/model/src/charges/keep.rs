@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use daybook_schemas::accounts::{FACTOR_ONE, Qos, QosFlag};
+use daybook_schemas::job::JobState;
 use daybook_schemas::node::AccountingEnforcement;
 use daybook_schemas::run::RunNode;
 use daybook_schemas::{JobId, RunId, UtcMicros};
 
-use super::{Charge, Charges, OfRun, Scope, amounts};
+use super::{Charge, Charges, OfJob, OfRun, Scope, amounts};
 use crate::cluster::Cluster;
 use crate::counts::Counts;
 use crate::job::Job;
@@ -42,21 +43,25 @@ impl Cluster {
             return;
         }
         let counted = self.jobs.get(&id).filter(|job| !job.state.is_ended()).map(|job| {
-            (
-                Charge::of(job, job.charged_partition()),
-                job.tasks_waiting.as_ref().map_or(1, |tasks| tasks.len()),
-            )
+            let count = job.tasks_waiting.as_ref().map_or(1, |tasks| tasks.len());
+            let accrual = job.accrual.filter(|_| job.state == JobState::Pending);
+            let of_job = OfJob { count, accruing: accrual.map_or(0, |accrual| accrual.count) };
+            (Charge::of(job, job.charged_partition()), of_job)
         });
         let mut charges = std::mem::take(&mut self.charges);
-        charges.set_job(id, counted, |charge| self.scopes_of(charge));
+        let is_less = charges.set_job(id, counted, |charge| self.scopes_of(charge));
         self.charges = charges;
+        if is_less {
+            self.note_stale_accrual();
+        }
     }
 
     /// Counts so many waiting jobs for somebody.
     pub(crate) fn charge_waiting(&mut self, id: JobId, charge: Charge, count: u64) {
         if self.charges.is_kept {
             let mut charges = std::mem::take(&mut self.charges);
-            charges.set_job(id, Some((charge, count)), |charge| self.scopes_of(charge));
+            let of_job = OfJob { count, accruing: 0 };
+            charges.set_job(id, Some((charge, of_job)), |charge| self.scopes_of(charge));
             self.charges = charges;
         }
     }
@@ -76,12 +81,14 @@ impl Cluster {
         let counted = self.runs.get(&id).filter(|run| run.end.is_none()).and_then(|run| {
             let job = run.parted_from.as_ref().or_else(|| self.jobs.get(&id.job))?;
             let from = self.uncounted_since(run);
+            let charge = Charge::of(job, &run.partition);
             let mut counted = self.of_run(job, &run.nodes, run.limit_end(), from);
             if run.is_stopped() {
                 counted.from = None;
                 counted.left_standing = run.time_left(from).map(|left| left.max(0));
             }
-            Some((Charge::of(job, &run.partition), counted))
+            counted.own_end = self.own_end(&charge, &counted.amounts, run);
+            Some((charge, counted))
         });
         let mut charges = std::mem::take(&mut self.charges);
         charges.set_run(id, counted, |charge| self.scopes_of(charge));
@@ -97,6 +104,7 @@ impl Cluster {
             ends,
             from: Some(from),
             left_standing: None,
+            own_end: None,
             factor,
             factor_left: if counts_left { factor } else { FACTOR_ONE },
         }
@@ -154,6 +162,7 @@ impl Cluster {
     /// What decides whose limits a job meets has changed, or what its usage counts for.
     pub(crate) fn note_stale_charges(&mut self) {
         self.charges.is_stale = self.charges.is_kept;
+        self.note_stale_accrual();
     }
 
     /// Once for all that has changed with a commit.
@@ -179,6 +188,7 @@ impl Cluster {
     /// Makes them anew from jobs and runs: after a change of the configuration, and where a state is read.
     pub(crate) fn derive_charges(&mut self) {
         self.charges = Charges { is_kept: self.enforces_limits(), ..Charges::default() };
+        self.note_stale_accrual();
         if self.charges.is_kept {
             let jobs: Vec<JobId> = self.active_names.values().flatten().copied().collect();
             jobs.into_iter().for_each(|id| self.charge_job(id));

@@ -47,6 +47,17 @@ pub(crate) enum Scope {
 struct Line {
     held: Held,
     scopes: Arc<[Scope]>,
+    /// Those that run.
+    runs: OrdSet<RunId>,
+}
+
+/// What a job that waits or runs was counted as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OfJob {
+    /// Jobs, or tasks.
+    pub(crate) count: u64,
+    /// How many of them gain priority by age.
+    pub(crate) accruing: u64,
 }
 
 /// All that waits and runs, by whom it is counted for.
@@ -55,10 +66,12 @@ pub struct Charges {
     is_kept: bool,
     /// Whose limits a line meets may have changed with this commit.
     is_stale: bool,
-    jobs: OrdMap<JobId, (Arc<Charge>, u64)>,
+    jobs: OrdMap<JobId, (Arc<Charge>, OfJob)>,
     runs: OrdMap<RunId, (Arc<Charge>, Arc<OfRun>)>,
     /// When running runs reach their limits.
     endings: OrdSet<(UtcMicros, RunId)>,
+    /// When runs have used up what one job may use, where that is before they reach their limits.
+    own_ends: OrdSet<(UtcMicros, RunId)>,
     lines: OrdMap<Arc<Charge>, Arc<Line>>,
     scopes: OrdMap<Scope, Arc<Held>>,
 }
@@ -77,6 +90,22 @@ impl Charges {
         })
     }
 
+    /// The lines of which something runs, each with its runs.
+    pub(crate) fn running_lines(&self) -> impl Iterator<Item = (&Charge, &OrdSet<RunId>)> {
+        let running = self.lines.iter().filter(|(_, line)| !line.runs.is_empty());
+        running.map(|(charge, line)| (&**charge, &line.runs))
+    }
+
+    /// What a run was counted with, and for whom.
+    pub(crate) fn run(&self, id: RunId) -> Option<(&Charge, &OfRun)> {
+        self.runs.get(&id).map(|(charge, run)| (&**charge, &**run))
+    }
+
+    /// When runs have used up what one job may use, soonest first.
+    pub(crate) fn own_ends(&self) -> &OrdSet<(UtcMicros, RunId)> {
+        &self.own_ends
+    }
+
     /// Changes the sums of a charge; `scopes` are looked up where it is new.
     fn change(
         &mut self,
@@ -85,7 +114,7 @@ impl Charges {
         change: impl Fn(&mut Held),
     ) {
         if !self.lines.contains_key(charge) {
-            let line = Line { held: Held::default(), scopes: scopes(charge) };
+            let line = Line { held: Held::default(), scopes: scopes(charge), runs: OrdSet::new() };
             self.lines.insert(charge.clone(), Arc::new(line));
         }
         let Some(line) = self.lines.get_mut(charge).map(Arc::make_mut) else { return };
@@ -103,12 +132,13 @@ impl Charges {
         }
     }
 
+    /// Whether it counts less than before among those that gain priority by age.
     fn set_job(
         &mut self,
         id: JobId,
-        counted: Option<(Charge, u64)>,
+        counted: Option<(Charge, OfJob)>,
         scopes: impl Fn(&Charge) -> Arc<[Scope]>,
-    ) {
+    ) -> bool {
         let before = self.jobs.get(&id);
         let is_same = match (before, &counted) {
             (Some((charge, count)), Some((new, new_count))) => **charge == *new && count == new_count,
@@ -116,16 +146,25 @@ impl Charges {
             _ => false,
         };
         if is_same {
-            return;
+            return false;
         }
-        if let Some((charge, count)) = self.jobs.remove(&id) {
-            self.change(&charge, &scopes, |held| held.submitted = held.submitted.saturating_sub(count));
+        let mut is_less = false;
+        if let Some((charge, of_job)) = self.jobs.remove(&id) {
+            self.change(&charge, &scopes, |held| {
+                held.submitted = held.submitted.saturating_sub(of_job.count);
+                held.accruing = held.accruing.saturating_sub(of_job.accruing);
+            });
+            is_less = of_job.accruing > 0;
         }
-        if let Some((charge, count)) = counted {
+        if let Some((charge, of_job)) = counted {
             let charge = self.shared(charge);
-            self.change(&charge, &scopes, |held| held.submitted = held.submitted.saturating_add(count));
-            self.jobs.insert(id, (charge, count));
+            self.change(&charge, &scopes, |held| {
+                held.submitted = held.submitted.saturating_add(of_job.count);
+                held.accruing = held.accruing.saturating_add(of_job.accruing);
+            });
+            self.jobs.insert(id, (charge, of_job));
         }
+        is_less
     }
 
     pub(crate) fn set_run(
@@ -143,16 +182,28 @@ impl Charges {
             return;
         }
         if let Some((charge, run)) = self.runs.remove(&id) {
+            if let Some(line) = self.lines.get_mut(&charge) {
+                Arc::make_mut(line).runs.remove(&id);
+            }
             self.change(&charge, &scopes, |held| held.remove(&run));
             if let Some(ends) = run.ends {
                 self.endings.remove(&(ends, id));
+            }
+            if let Some(ends) = run.own_end {
+                self.own_ends.remove(&(ends, id));
             }
         }
         if let Some((charge, run)) = counted {
             let charge = self.shared(charge);
             self.change(&charge, &scopes, |held| held.add(&run));
+            if let Some(line) = self.lines.get_mut(&charge) {
+                Arc::make_mut(line).runs.insert(id);
+            }
             if let Some(ends) = run.ends {
                 self.endings.insert((ends, id));
+            }
+            if let Some(ends) = run.own_end {
+                self.own_ends.insert((ends, id));
             }
             self.runs.insert(id, (charge, Arc::new(run)));
         }
@@ -167,7 +218,7 @@ impl Charges {
     fn regroup(&mut self, scopes: impl Fn(&Charge) -> Arc<[Scope]>) {
         let mut sums: std::collections::BTreeMap<Scope, Held> = std::collections::BTreeMap::new();
         let lines = self.lines.iter().map(|(charge, line)| {
-            let line = Line { scopes: scopes(charge), held: line.held.clone() };
+            let line = Line { scopes: scopes(charge), ..Line::clone(line) };
             line.scopes.iter().for_each(|scope| sums.entry(scope.clone()).or_default().merge(&line.held));
             (charge.clone(), Arc::new(line))
         });

@@ -23,7 +23,7 @@ impl Cluster {
     ) -> PriorityFactors {
         let asked = Counts::of_request(self, job);
         PriorityFactors {
-            age: age(parameters, job, now),
+            age: self.age(parameters, job, now),
             association: self.association_factor(parameters, job),
             fair_share: self
                 .association_of(job)
@@ -41,6 +41,15 @@ impl Cluster {
     pub fn priority_with(&self, parameters: &PriorityParameters, job: &Job, now: UtcMicros) -> u32 {
         let factors = self.priority_factors(parameters, job, now);
         priority_of(&addends(parameters, &factors, job.site_factor, job.nice))
+    }
+
+    /// The time for which it has gained priority.
+    fn age(&self, parameters: &PriorityParameters, job: &Job, now: UtcMicros) -> u64 {
+        let is_always = parameters.has(PriorityFlag::AccrueAlways);
+        let since = if is_always { Some(job.submitted) } else { self.accrues_since(job, now) };
+        let Some(since) = since else { return 0 };
+        let micros = u64::try_from(now.0.saturating_sub(since.0)).unwrap_or(0);
+        part(micros, parameters.age_max.0.max(1).saturating_mul(1_000_000))
     }
 
     fn association_factor(&self, parameters: &PriorityParameters, job: &Job) -> u64 {
@@ -112,19 +121,6 @@ fn part(amount: u64, whole: u64) -> u64 {
 /// A number as a part of the highest there is, or as it is.
 fn of_highest(number: u32, highest: u32, raw: bool) -> u64 {
     if raw { u64::from(number).saturating_mul(ONE) } else { part(number.into(), highest.into()) }
-}
-
-/// The time since it could have started; nothing while it cannot.
-fn age(parameters: &PriorityParameters, job: &Job, now: UtcMicros) -> u64 {
-    let since = if parameters.has(PriorityFlag::AccrueAlways) {
-        Some(job.submitted)
-    } else {
-        // A begin time may have come since the last commit.
-        job.eligible.or(job.begin.filter(|begin| job.is_ready() && *begin <= now))
-    };
-    let Some(since) = since else { return 0 };
-    let micros = u64::try_from(now.0.saturating_sub(since.0)).unwrap_or(0);
-    part(micros, parameters.age_max.0.max(1).saturating_mul(1_000_000))
 }
 
 /// Daybook's own factor: 1 for no time at all, a half at `PriorityShortTime`, 0 for an unlimited time.

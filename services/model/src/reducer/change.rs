@@ -71,12 +71,16 @@ fn change_request(job: &mut Job, data: &JobUpdated, request: Option<Arc<Resource
     if let Some(qos) = &data.qos {
         job.qos = Arc::from(qos.as_str());
     }
+    if let Some(wckey) = &data.wckey {
+        job.wckey = Some(wckey.as_str()).filter(|key| !key.is_empty()).map(Arc::from);
+    }
     if let Some(names) = &data.reservation {
         job.reservation = (!names.is_empty()).then(|| Arc::from(names.as_str()));
     }
     if let Some(begin) = data.begin {
         job.begin = Some(begin);
         job.eligible = None;
+        job.accrual = None;
     }
     if let Some(least) = data.time_min {
         job.time_min = (least > TimeLimit::Seconds(0)).then_some(least);

@@ -10,6 +10,7 @@ mod preemption;
 mod reservation;
 mod run;
 mod suspension;
+mod used_up;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,6 +44,7 @@ pub(crate) fn apply(cluster: &mut Cluster, commit: &Commit) -> Result<(), String
     }
     reservation::note_use(cluster);
     cluster.regroup_charges();
+    cluster.begin_accruing();
     forget_old_jobs(cluster);
     Ok(())
 }
@@ -82,6 +84,7 @@ fn apply_event(cluster: &mut Cluster, event: &Event) -> Result<(), String> {
         Body::RunSuspended(data) => suspension::suspended(cluster, event, data),
         Body::RunResumed(data) => suspension::resumed(cluster, event, data),
         Body::RunResumeOrdered(data) => suspension::resume_ordered(cluster, data),
+        Body::RunUsedUp(data) => used_up::used_up(cluster, data),
         Body::PlannerCycle(data) => planner_cycle(cluster, data),
         Body::PrioritiesCalculated(data) => crate::priority::calculated(cluster, data),
         body @ (Body::AccountDefined(_)

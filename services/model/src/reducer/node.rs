@@ -158,7 +158,8 @@ fn end_runs(cluster: &mut Cluster, data: &NodeUpdated) {
     let Some(node) = cluster.nodes.get(&data.node).cloned() else { return };
     for run in &node.runs {
         if cluster.runs.get(run).is_some_and(|run| {
-            run.end.is_none() && matches!(run.wish, RunWish::Run | RunWish::Suspend | RunWish::GiveWay)
+            run.end.is_none()
+                && matches!(run.wish, RunWish::Run | RunWish::Suspend | RunWish::GiveWay | RunWish::UsedUp)
         }) {
             cluster.change_run(*run, |run| run.wish = RunWish::NodeDown);
         }

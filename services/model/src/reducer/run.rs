@@ -76,6 +76,7 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
         job.last_nodes = None;
         job.gave_way = None;
         job.pauses = None;
+        job.used_up = None;
     });
     cluster.hold_licenses(data.run);
     cluster.charge_holding(data.run);
@@ -236,7 +237,8 @@ pub(super) fn end_run(cluster: &mut Cluster, id: RunId, at: UtcMicros, cause: En
     cluster.give_licenses_back(id);
     let Some(job) = cluster.jobs.get(&id.job).cloned() else { return };
     // How long a run takes that was cut short says nothing.
-    if matches!(cause, EndCause::Exited | EndCause::TimeLimit | EndCause::OutOfMemory) {
+    let says_how_long = matches!(cause, EndCause::Exited | EndCause::TimeLimit | EndCause::OutOfMemory);
+    if says_how_long && job.used_up.is_none() {
         let micros = at.0.saturating_sub(floor.0).saturating_sub(paused);
         let seconds = u64::try_from(micros / 1_000_000).unwrap_or(0);
         cluster.note_run_time(&job, seconds);
@@ -274,6 +276,7 @@ pub(super) fn put_back(cluster: &mut Cluster, id: JobId, at: UtcMicros, hold: bo
         job.requeue_when_ended = None;
         job.cancelled_by = None;
         job.eligible = None;
+        job.accrual = None;
         job.eligible_seq = None;
         job.time_limit = job.time_limit_whole.take().unwrap_or(job.time_limit);
         if hold {

@@ -355,6 +355,16 @@ impl History {
         let modes = [PreemptMode::Requeue, PreemptMode::Cancel, PreemptMode::Suspend];
         let mode = modes[usize::from(b) % 3];
         let grace_end = UtcMicros((self.now + i64::from(a % 30)) * 1_000_000);
+        if a.is_multiple_of(5) {
+            let limit = LimitFigures {
+                limit: "GrpWall".into(),
+                of: "account ml".into(),
+                most: 1,
+                used: Some(1),
+                needs: None,
+            };
+            return self.commit(Subject::Plan, vec![RunUsedUp { run, limit }.into()]);
+        }
         let preempted = RunPreempted { run, by: own.unwrap_or(record), array, mode, grace_end };
         let cycle = PlannerCycle {
             input: self.cluster.position(),
@@ -365,6 +375,7 @@ impl History {
             reservations: Vec::new(),
             preemptions: vec![run],
             resumes: Vec::new(),
+            used_up: Vec::new(),
             jobs_considered: 0,
             bounded: false,
             bound: None,
@@ -447,6 +458,7 @@ impl History {
             reservation: (b.is_multiple_of(11)).then(|| ["", "r2"][usize::from(a) % 2].to_string()),
             nice: (b.is_multiple_of(7)).then_some(i32::from(a)),
             qos: (b.is_multiple_of(13)).then(|| ["normal", LIMITED][usize::from(a) % 2].to_string()),
+            wckey: None,
             dependencies: (b.is_multiple_of(4)).then(Dependencies::default),
             array_running_max: (b.is_multiple_of(6)).then_some(u32::from(a % 3)),
             ..JobUpdated::default()
@@ -533,6 +545,7 @@ pub fn spec(name: &str, uid: u32) -> JobSpec {
         account: None,
         partition: "main".into(),
         qos: None,
+        wckey: None,
         request: ResourceRequest::default().into(),
         time_limit: None,
         begin: None,

@@ -4,7 +4,7 @@ use daybook_model::Cluster;
 use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::events::{
     ArrayTaskId, Body, CycleBound, JobFinished, PlannedStart, PlannerCycle, ReasonChange, RunAllocated,
-    RunPreempted, RunResumeOrdered,
+    RunPreempted, RunResumeOrdered, RunUsedUp,
 };
 use daybook_schemas::job::TimeLimit;
 use daybook_schemas::run::RunNode;
@@ -66,6 +66,8 @@ pub struct Cycle {
     pub preemptions: Vec<Preemption>,
     /// Suspended runs that go on, in the order decided.
     pub resumes: Vec<RunId>,
+    /// Runs that end because what their limits let them use is used up, by id.
+    pub used_up: Vec<RunUsedUp>,
     /// Jobs that end because their dependencies can never hold.
     pub finished: Vec<JobFinished>,
     /// Jobs looked at.
@@ -74,13 +76,14 @@ pub struct Cycle {
     pub bound: Option<CycleBound>,
     /// Nodes and returns of resources that it looked at.
     pub steps: u64,
-    /// When the first of the jobs that it leaves waiting for few switches gives that up, or a reservation begins or ends:
-    /// another cycle may decide otherwise then, without a new event. No part of what was decided.
+    /// When the first of the jobs that it leaves waiting for few switches gives that up, a reservation begins or ends, or a
+    /// limit is used up: another cycle may decide otherwise then, without a new event. No part of what was decided.
     pub wake: Option<UtcMicros>,
     /// What is free on GPUs after its starts, and what of it those who usually come could not use; `None` where no
     /// node has GPUs.
     pub fragmentation: Option<Figure>,
-    /// Hash of the canonical bytes of starts, reasons, reservations, finished jobs, preemptions and runs that go on.
+    /// Hash of the canonical bytes of starts, reasons, reservations, finished jobs, preemptions, runs that go on and runs
+    /// used up.
     pub decision_hash: String,
 }
 
@@ -98,6 +101,8 @@ struct Decision<'a> {
     preemptions: &'a [Preemption],
     #[serde(skip_serializing_if = "<[RunId]>::is_empty")]
     resumes: &'a [RunId],
+    #[serde(skip_serializing_if = "<[RunUsedUp]>::is_empty")]
+    used_up: &'a [RunUsedUp],
 }
 
 /// Canonical hash of a value made of maps with text keys, text and integers only.
@@ -116,6 +121,7 @@ impl Cycle {
             finished: &self.finished,
             preemptions: &self.preemptions,
             resumes: &self.resumes,
+            used_up: &self.used_up,
         });
         self
     }
@@ -126,7 +132,8 @@ impl Cycle {
             && self.reasons.is_empty()
             && self.finished.is_empty()
             && self.preemptions.is_empty()
-            && self.resumes.is_empty())
+            && self.resumes.is_empty()
+            && self.used_up.is_empty())
     }
 
     /// Whether it expects other jobs to be next, or clearly other starts, than the last recorded cycle.
@@ -156,7 +163,7 @@ impl Cycle {
 
     /// The events of the commit that records it: `planner.cycle`, one `run.allocated` for each start in the same
     /// order, one `job.finished` for each job that ends, one `run.preempted` for each run that gives way, one
-    /// `run.resume_ordered` for each run that goes on.
+    /// `run.resume_ordered` for each run that goes on, one `run.used_up` for each that has used up its limits.
     pub fn to_events(&self) -> Vec<Event> {
         let cycle = PlannerCycle {
             input: self.input,
@@ -167,6 +174,7 @@ impl Cycle {
             reservations: self.reservations.clone(),
             preemptions: self.preemptions.iter().map(|preemption| preemption.run).collect(),
             resumes: self.resumes.clone(),
+            used_up: self.used_up.iter().map(|used_up| used_up.run).collect(),
             jobs_considered: self.jobs_considered,
             bounded: self.bound.is_some(),
             bound: self.bound,
@@ -197,8 +205,9 @@ impl Cycle {
             })
         });
         let resumed = self.resumes.iter().map(|run| Body::from(RunResumeOrdered { run: *run }));
+        let used_up = self.used_up.iter().cloned().map(Body::from);
         let bodies = std::iter::once(Body::from(cycle)).chain(starts).chain(finished).chain(preempted);
-        let bodies = bodies.chain(resumed);
+        let bodies = bodies.chain(resumed).chain(used_up);
         let event = |(number, body)| Event {
             id: Cycle::event_id(self.input, number),
             source: "planner".to_string(),

@@ -1,10 +1,12 @@
-//! Jobs that end without having started: what they wait for can never be, or their deadline is too near.
+//! Jobs that end without having started: what they wait for can never be, or their deadline is too near. And runs that end
+//! because what their limits let them use is used up.
 
 use daybook_model::{Cluster, Job};
 use daybook_schemas::UtcMicros;
-use daybook_schemas::events::JobFinished;
+use daybook_schemas::events::{CycleBound, JobFinished, RunUsedUp};
 use daybook_schemas::job::{JobState, Reason};
 
+use crate::cycle::Cycle;
 use crate::policy::Policy;
 use crate::queue::Turn;
 
@@ -38,4 +40,16 @@ pub(crate) fn is_too_late_in(cluster: &Cluster, turn: Turn<'_>, now: UtcMicros) 
 pub(crate) fn next_deadline(cluster: &Cluster, now: UtcMicros) -> Option<UtcMicros> {
     let from = (now, daybook_schemas::JobId(0));
     cluster.deadlines().range(from..).next().map(|(latest, _)| latest.plus_seconds(1))
+}
+
+/// Ends runs whose limits are used up, at most as many as the policy says, and has another cycle look when the next are.
+pub(crate) fn end_used_up(cluster: &Cluster, cycle: &mut Cycle, policy: &Policy) {
+    let found = cluster.used_up(cycle.now);
+    let most = policy.used_up_max as usize;
+    if found.runs.len() > most {
+        cycle.bound.get_or_insert(CycleBound::UsedUp);
+    }
+    let runs = found.runs.into_iter().take(most);
+    cycle.used_up = runs.map(|(run, limit)| RunUsedUp { run, limit }).collect();
+    cycle.wake = cycle.wake.into_iter().chain(found.next).min();
 }

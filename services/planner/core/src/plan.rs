@@ -16,7 +16,7 @@ use daybook_schemas::node::{ClusterParameters, PartitionState};
 use daybook_schemas::{JobId, RunId, UtcMicros};
 
 use crate::cycle::{Cycle, Start};
-use crate::endings::{ended_unstarted, next_deadline};
+use crate::endings::{end_used_up, ended_unstarted, next_deadline};
 use crate::explain::watch::Watch;
 use crate::ground::Ground;
 use crate::kinds::{FOR_EVER, Kind, Kinds, Variant};
@@ -53,6 +53,7 @@ pub(crate) fn decide(cluster: &Cluster, now: UtcMicros, policy: &Policy, watch: 
         reservations: Vec::new(),
         preemptions: Vec::new(),
         resumes: Vec::new(),
+        used_up: Vec::new(),
         finished: ended_unstarted(cluster, now, policy),
         jobs_considered: 0,
         bound: has_more_to_finish.then_some(CycleBound::Finished),
@@ -61,6 +62,7 @@ pub(crate) fn decide(cluster: &Cluster, now: UtcMicros, policy: &Policy, watch: 
         fragmentation: None,
         decision_hash: String::new(),
     };
+    end_used_up(cluster, &mut cycle, policy);
     if let Some(configured) = cluster.configured() {
         let ground = Ground::new(cluster, policy.steps_max);
         let reservations = Reservations::new(cluster, now, &ground);

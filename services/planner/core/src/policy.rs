@@ -18,6 +18,8 @@ pub const STEPS_MAX: u64 = 200_000_000;
 
 /// The most runs that one cycle tells to give way.
 pub const PREEMPTIONS_MAX: usize = 1_000;
+/// The most runs that one cycle ends because their limits are used up.
+pub const USED_UP_MAX: usize = 1_000;
 /// The most jobs for which one cycle looks for runs to give way.
 pub const PREEMPTORS_MAX: usize = 256;
 
@@ -70,6 +72,9 @@ pub struct Policy {
     /// [`PREEMPTORS_MAX`]
     #[serde(skip_serializing_if = "are_usual_preemptors")]
     pub preemptors_max: u32,
+    /// [`USED_UP_MAX`]
+    #[serde(skip_serializing_if = "is_usual_used_up")]
+    pub used_up_max: u32,
 }
 
 /// So that policies of before there was preemption have the same hash: without it they decide the same.
@@ -80,6 +85,11 @@ fn are_usual_preemptions(most: &u32) -> bool {
 /// The same.
 fn are_usual_preemptors(most: &u32) -> bool {
     *most as usize == PREEMPTORS_MAX
+}
+
+/// The same.
+fn is_usual_used_up(most: &u32) -> bool {
+    *most as usize == USED_UP_MAX
 }
 
 impl Policy {
@@ -103,6 +113,7 @@ impl Policy {
             steps_max: STEPS_MAX,
             preemptions_max: PREEMPTIONS_MAX as u32,
             preemptors_max: PREEMPTORS_MAX as u32,
+            used_up_max: USED_UP_MAX as u32,
         }
     }
 

@@ -141,7 +141,7 @@ pub fn job(id: u32, over: Value) -> JobView {
     let gpu = |index: u32| json!({ "index": index, "uuid": format!("gpu01/gpu{index}"), "gpu_type": "a100" });
     let mut job = json!({
         "job": id, "state": "RUNNING", "reason": "none", "priority": 2922, "submitted": at("01:43:27"),
-        "eligible": at("01:43:27"), "started": at("01:43:29"), "ended": at("02:03:29"),
+        "eligible": at("01:43:27"), "accrues_since": at("01:43:27"), "started": at("01:43:29"), "ended": at("02:03:29"),
         "last_considered": at("01:43:29"), "time_limit": { "minutes": 20 }, "run_seconds": 2, "run": format!("{id}.0"),
         "nodes": [{ "node": "gpu01", "cpus": "0-1", "memory": 1000, "tasks": 1, "gpus": [gpu(0), gpu(1)] }],
         "node_list": "gpu01", "exit": { "code": 0, "signal": 0 }, "restarts": 0,

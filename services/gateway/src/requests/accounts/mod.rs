@@ -25,6 +25,8 @@ use daybook_schemas::{Body, Draft};
 use super::{Decided, Decision};
 use crate::authority::{Authority, denied};
 
+pub(super) use names::one as name_of;
+
 /// `POST /v1/accounts/change`.
 pub(crate) struct AccountsRequest(pub(crate) AccountsChangeRequest);
 

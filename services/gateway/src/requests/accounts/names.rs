@@ -29,7 +29,7 @@ pub(super) fn all(names: &[String]) -> Result<Vec<String>, ApiError> {
 }
 
 /// A name in lower case.
-pub(super) fn one(name: &str) -> Result<String, ApiError> {
+pub(in super::super) fn one(name: &str) -> Result<String, ApiError> {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.@+$\\".contains(&byte);
     if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(legal) {
         return Err(invalid(format!("Invalid name '{}'", name.escape_debug()))

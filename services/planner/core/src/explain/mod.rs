@@ -88,6 +88,7 @@ fn outline(cluster: &Cluster, now: UtcMicros, job: &Job) -> Explanation {
         run: run_outline(cluster, job),
         giving_way: giving_way(cluster, job.id),
         gave_way: job.gave_way.as_deref().copied(),
+        used_up: job.used_up.as_deref().cloned(),
     }
 }
 

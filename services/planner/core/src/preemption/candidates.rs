@@ -50,7 +50,9 @@ impl<'a> Planning<'a, '_> {
         let mut ranked = Vec::new();
         self.ground.count_steps(cluster.runs().len());
         for run in cluster.runs().values().map(AsRef::as_ref) {
-            let otherwise = expected_end(cluster, run, now);
+            let is_used_up = self.cycle.used_up.binary_search_by_key(&run.id, |found| found.run).is_ok();
+            let soon = is_used_up.then(|| now.plus_seconds(kill_wait.max(1)));
+            let otherwise = expected_end(cluster, run, now).into_iter().chain(soon).min();
             let gains = match is_stopping(run) {
                 true => cpu_gains(&self.ground, run, otherwise),
                 false => gains(&self.ground, run, otherwise),
@@ -59,7 +61,7 @@ impl<'a> Planning<'a, '_> {
                 // It has given back what it gives.
                 continue;
             }
-            if run.end.is_some() || run.wish != RunWish::Run {
+            if run.end.is_some() || run.wish != RunWish::Run || is_used_up {
                 for gain in gains {
                     self.promises.note_ending(&gain);
                     found.ending.entry(gain.share.site).or_default().push(gain);

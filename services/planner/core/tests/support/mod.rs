@@ -161,6 +161,7 @@ pub fn job(name: &str, partition: &str, minutes: u32) -> JobSpec {
         account: None,
         partition: partition.to_string(),
         qos: None,
+        wckey: None,
         request: ResourceRequest::default().into(),
         time_limit: Some(TimeLimit::minutes(minutes)),
         begin: None,

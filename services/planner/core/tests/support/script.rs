@@ -17,8 +17,8 @@
 //! qos NAME priority=10 factor=2000000 flags=NoReserve limit_factor= threshold= (millionths) preempt=low,mid mode=off grace=60 exempt=60
 //!      (all with limits: GrpTRES=cpu:4,gres/gpu:a100:2 GrpTRESMins= GrpTRESRunMins= MaxTRES= MaxTRESPN= MaxTRESMins= MaxTRESPU=
 //!      MaxTRESPA= MaxTRESRunMinsPU= MaxTRESRunMinsPA= MinTRES= GrpJobs= GrpSubmit= MaxJobs= MaxSubmit= MaxJobsPA= MaxSubmitPA=
-//!      MinPrio= GrpWall= MaxWall= (minutes))
-//! calculate (where it is time) | priorities
+//!      MinPrio= GrpWall= MaxWall= (minutes) GrpAccrue= MaxAccrue= MaxAccruePA=)
+//! calculate (where it is time) | priorities | ages (since when who gains priority by age, as how many jobs)
 //!
 //! Jobs (script/jobs.rs)
 //! submit NAME p=main,short account=ml qos=high t=30|NONE N=1-2 n=4 c=2 tpn=2 mem=500 mem_per_cpu=500 mem_per_gpu=500 gres=a100:2
@@ -34,7 +34,7 @@
 //!
 //! What happens, and what is asked
 //! suspend JOB | unsuspend JOB | stopped RUN | going RUN (what the run's node says of the last order)
-//! plan | tick SECONDS | end RUN [fail] [preempted] [held] | drain NODE | fail NODE | resume NODE | down NODE
+//! plan | tick SECONDS | end RUN [fail] [preempted|limit] [held] | drain NODE | fail NODE | resume NODE | down NODE
 //! feature NODE active=a,b weight=3 | update PARTITION … | delete PARTITION (while it runs; the settings of `partition`)
 //! why JOB | jobs | details JOB | fragmentation
 //! ```
@@ -169,6 +169,7 @@ impl Script {
             "account" | "user" | "qos" => self.define(verb, name, &mut options),
             "calculate" => self.calculate(),
             "priorities" => self.priorities(),
+            "ages" => self.ages(),
             _ => self.change(verb, name, &mut options),
         };
         assert!(options.0.is_empty(), "{line}: unknown {:?}", options.0);
@@ -205,9 +206,10 @@ impl Script {
             "tick" => simulation.now = simulation.now.plus_seconds(name.parse().unwrap()),
             "end" => {
                 let code = u32::from(options.get("fail").is_some());
-                let cause = match options.get("preempted") {
-                    Some(_) => EndCause::Preempted,
-                    None => EndCause::Exited,
+                let cause = match (options.get("preempted"), options.get("limit")) {
+                    (Some(_), _) => EndCause::Preempted,
+                    (_, Some(_)) => EndCause::TimeLimit,
+                    _ => EndCause::Exited,
                 };
                 simulation.end_by(name.parse().unwrap(), cause, ExitStatus { code, signal: 0 });
                 // Still being cleaned up: its nodes are not given back.

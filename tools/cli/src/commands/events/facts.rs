@@ -7,7 +7,7 @@ use daybook_schemas::events::{
     LogSync, LogVersionBarrier, NodeLeaseLost, NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated,
     PartitionDeleted, PartitionUpdated, PlannerCycle, ReasonChange, ReasonFigures, ReservationCreated,
     ReservationDeleted, ReservationUpdated, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted,
-    RunResumeOrdered, RunResumed, RunStarted, RunSuspended,
+    RunResumeOrdered, RunResumed, RunStarted, RunSuspended, RunUsedUp,
 };
 use daybook_schemas::grammar::duration::format_time_limit;
 use daybook_schemas::grammar::hostlist;
@@ -96,6 +96,11 @@ pub fn of(event_type: &str, data: &Value) -> String {
         }),
         "run.resumed.v1" => with(data, |data: RunResumed| {
             format!("run {} on {}, as {} says", data.run, data.node, data.ordered)
+        }),
+        "run.used_up.v1" => with(data, |data: RunUsedUp| {
+            let limit = &data.limit;
+            let used = limit.used.map_or(String::new(), |used| format!(", {used} used"));
+            format!("run {} is ended: {} of {} is {}{used}", data.run, limit.limit, limit.of, limit.most)
         }),
         "run.started.v1" => with(data, |data: RunStarted| {
             let pid = data.pid.map_or(String::new(), |pid| format!(", pid {pid}"));

@@ -368,7 +368,7 @@ pub const FIELDS: &[Field] = &[
     field("UID", 6, |s, o| s.of_job(o, &s.record.user.uid.to_string())),
     field("User", 9, |s, o| s.of_job(o, &s.record.user.name)),
     field("UserCPU", 10, |s, o| o.push_str(&format_cpu_time(s.usage().user_cpu_us))),
-    unset("WCKey", 10),
+    field("WCKey", 10, |s, o| o.push_str(&s.record.wckey)),
     unset("WCKeyID", 8),
     field("WorkDir", 20, |s, o| s.of_job(o, &s.record.work_dir)),
 ];

@@ -50,7 +50,7 @@ pub const OPTIONS: &[Opt] = &[
     Opt::refused(None, "use-local-uid", Takes::Nothing),
     options::VERSION,
     Opt::refused(Some('v'), "verbose", Takes::Nothing),
-    Opt::refused(Some('W'), "wckeys", Takes::Value("NAMES")),
+    Opt::new(Some('W'), "wckeys", Takes::Value("NAMES"), "only jobs of these workload keys"),
     Opt::refused(Some('w'), "whole-hetjob", Takes::Optional("yes|no")),
     Opt::refused(None, "yaml", Takes::Nothing),
 ];

@@ -66,6 +66,7 @@ impl Read {
         let text = given.text();
         match given.option.long {
             "accounts" => self.query.accounts = list(text),
+            "wckeys" => self.query.wckeys = list(&text.to_ascii_lowercase()),
             "allocations" => self.query.allocations_only = true,
             "allusers" => self.all_users = true,
             "brief" => self.formats.push(BRIEF.to_string()),

@@ -38,6 +38,7 @@ pub fn build(
         account: wishes.account,
         partition: wishes.partition,
         qos: wishes.qos,
+        wckey: wishes.wckey,
         request,
         time_limit: wishes.time_limit,
         begin: wishes.begin,

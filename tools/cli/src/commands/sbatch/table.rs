@@ -155,7 +155,7 @@ pub const OPTIONS: &[Opt] = &[
     options::VERSION,
     Opt::new(Some('W'), "wait", Nothing, "wait for the job's end, and exit with its exit code"),
     Opt::refused(None, "wait-all-nodes", Value("0|1")),
-    Opt::refused(None, "wckey", Value("KEY")),
+    Opt::new(None, "wckey", Value("KEY"), "count it under this workload key"),
     Opt::new(None, "wrap", Value("COMMAND"), "run this shell command, without a script"),
 ];
 

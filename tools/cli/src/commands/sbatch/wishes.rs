@@ -72,6 +72,7 @@ pub struct Wishes {
     pub user: Option<JobUser>,
     pub verbose: u32,
     pub wait: bool,
+    pub wckey: Option<String>,
     pub wrap: Option<String>,
 }
 
@@ -136,6 +137,7 @@ impl Wishes {
             "parsable" => self.parsable = true,
             "partition" => self.partition = Some(read_partition(value)?),
             "qos" => self.qos = text(),
+            "wckey" => self.wckey = text(),
             "quiet" => self.quiet = true,
             "time" => {
                 self.time_limit = Some(duration::parse_time_limit(value).map_err(|_| Fault::invalid(name))?)

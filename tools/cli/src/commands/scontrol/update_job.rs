@@ -44,7 +44,6 @@ const REFUSED: &[&str] = &[
     "taskspernode",
     "threadspec",
     "userid",
-    "wckey",
     "workdir",
 ];
 
@@ -184,6 +183,7 @@ impl Subject<'_> {
             "partition" => change.partition = text(),
             "account" => change.account = text(),
             "qos" => change.qos = text(),
+            "wckey" => change.wckey = text(),
             "priority" => change.priority = Some(self.priority(value)?),
             "sitefactor" => {
                 change.site_factor = Some(value.parse().map_err(|_| self.invalid("Invalid site factor"))?);
@@ -383,7 +383,7 @@ const SIMPLE_KEYS: &[&str] = &[
     "nice",
     "priority",
     "sitefactor",
-    "qos",
+    "wckey",
     "requeue",
     "timemin",
     "dependency",

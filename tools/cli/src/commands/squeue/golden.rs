@@ -19,7 +19,7 @@ fn job(over: Value) -> Value {
         "job_id": 289, "display_id": "289", "array_job_id": 289, "array_task": null, "name": "filler",
         "user": "alice", "uid": 1001, "group": "alice", "gid": 1001, "account": "ml", "partition": "main",
         "qos": "normal", "state": "RUNNING", "reason": "None", "reason_detail": "", "priority": 12329, "nice": 0,
-        "submit_time": 1796174632, "eligible_time": 1796174632, "start_time": 1796174632,
+        "submit_time": 1796174632, "eligible_time": 1796174632, "accrue_time": 1796174632, "start_time": 1796174632,
         "end_time": 1796176432, "expected_start": null, "time_limit": 30, "time_used": 20, "node_count": 4,
         "node_list": "gpu[01-02],node[01-02]", "required_nodes": null, "excluded_nodes": null, "features": null,
         "task_count": 4, "cpu_count": 32, "cpus_per_task": 1, "min_memory": "500M", "min_cpus": 1,

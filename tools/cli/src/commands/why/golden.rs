@@ -5,7 +5,7 @@ use daybook_schemas::api::{
     Amount, Block, ExpectedEnd, Explanation, Figures, GpuAmount, LicenseAmount, NodeTrouble, OpenCondition,
     Outlook, Place, Promise, RunOutline, Shortage, Shortened, Trouble,
 };
-use daybook_schemas::events::ArrayTaskId;
+use daybook_schemas::events::{ArrayTaskId, LimitFigures};
 use daybook_schemas::job::{JobState, Reason, TimeLimit};
 use daybook_schemas::license::License;
 use daybook_schemas::node::PartitionState;
@@ -45,6 +45,7 @@ fn waiting(reason: Reason) -> Explanation {
         run: None,
         giving_way: Vec::new(),
         gave_way: None,
+        used_up: None,
     }
 }
 
@@ -508,6 +509,10 @@ fn what_does_not_wait_says_what_it_does() {
         let (since, grace_end) = (at(since), at(grace_end));
         Some(GivingWay { by: JobId(147), array, mode: PreemptMode::Requeue, since, grace_end })
     };
+    let used_up = |limit: &str, of: &str, most| {
+        let (limit, of) = (limit.to_string(), of.to_string());
+        Some(LimitFigures { limit, of, most, used: Some(most), needs: None })
+    };
     let with = |state, ended, run| Explanation { state, ended, run, ..waiting(Reason::None) };
     check(
         &[
@@ -539,6 +544,14 @@ fn what_does_not_wait_says_what_it_does() {
                 ..outside(Reason::BeginTime, Block::Begin { at: at(60) })
             },
             Explanation {
+                used_up: used_up("GrpTRESMins=cpu", "account ml", 600),
+                ..with(JobState::Running, None, Some(run(None)))
+            },
+            Explanation {
+                used_up: used_up("GrpWall", "QOS dev", 60),
+                ..with(JobState::Timeout, Some(at(-60)), Some(run(None)))
+            },
+            Explanation {
                 giving_way: vec![JobId(110), JobId(112)],
                 ..outside(Reason::Resources, Block::Begin { at: at(60) })
             },
@@ -563,6 +576,12 @@ fn what_does_not_wait_says_what_it_does() {
             Job 123 (train, alice) waits in partition gpu: BeginTime, for 2 h 10 min.
             It may not start before 2026-12-02T20:01:00, in 1 min.
             Its last run was told at 2026-12-02T19:58:50 to give way to job 140_7.
+
+            Job 123 (train, alice) does not wait: it has been running on node07 for 10 min, without a time limit.
+            It is being ended because the limit GrpTRESMins=cpu of account ml, 600, is used up.
+
+            Job 123 (train, alice) does not wait: it ended at 2026-12-02T19:59:00 as TIMEOUT (exit code 0:0), after 9 min on node07.
+            Its last run was ended because the limit GrpWall of QOS dev, 60 min, is used up.
 
             Job 123 (train, alice) waits in partition gpu: Resources, for 2 h 10 min.
             It may not start before 2026-12-02T20:01:00, in 1 min.

@@ -31,7 +31,19 @@ pub fn of(explanation: &Explanation, instants: &Instants) -> String {
         lines.push(does_not_wait(explanation, instants));
     }
     lines.extend(explanation.gave_way.as_ref().map(|giving| gave_way(giving, explanation, instants)));
+    lines.extend(explanation.used_up.as_ref().map(|figures| used_up(figures, explanation)));
     lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// Which limit ends it, or ended it.
+fn used_up(figures: &LimitFigures, explanation: &Explanation) -> String {
+    let ends = match explanation.state {
+        JobState::Running => "It is being ended",
+        _ => "Its last run was ended",
+    };
+    let LimitFigures { limit, of, most, .. } = figures;
+    let unit = if limit == "GrpWall" { " min" } else { "" };
+    format!("{ends} because the limit {limit} of {of}, {most}{unit}, is used up.")
 }
 
 /// Who takes its place, or took it.

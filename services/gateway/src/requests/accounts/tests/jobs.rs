@@ -106,3 +106,67 @@ fn where_nobody_has_set_accounts_up_what_is_asked_for_is_taken_as_it_is() {
     assert_eq!(site.submit("alice", None, None).map_err(|error| error.code), Err(ErrorCode::InvalidAccount));
     assert_eq!(site.submit("root", None, None), Ok(("root".to_string(), "normal".to_string())));
 }
+
+#[test]
+fn a_job_gets_the_workload_key_that_it_names_or_its_users_default_with_a_star() {
+    let invalid = || Err("Invalid wckey specification".to_string());
+    let gets = |key: &str| Ok(Some(key.to_string()));
+    // tracked, enforced, user, asked for, what becomes of it
+    let table = [
+        (false, false, "alice", None, Ok(None)),
+        (false, false, "alice", Some(""), Ok(None)),
+        (false, false, "alice", Some("Any"), gets("any")),
+        (true, false, "alice", None, gets("*thesis")),
+        (true, false, "alice", Some(""), gets("*thesis")),
+        (true, false, "alice", Some("any"), gets("any")),
+        (true, false, "bob", None, gets("*")),
+        (true, true, "alice", Some("THESIS"), gets("thesis")),
+        (true, true, "alice", Some("grant"), gets("grant")),
+        (true, true, "alice", Some("any"), invalid()),
+        (true, true, "alice", None, gets("*thesis")),
+        (true, true, "bob", None, gets("*")),
+        (true, true, "bob", Some("thesis"), invalid()),
+        (false, false, "alice", Some("two words"), invalid()),
+        (true, false, "alice", Some("*thesis"), invalid()),
+    ];
+    for (tracks, enforces, user, asked, expected) in table {
+        let mut site = Site::new(&[]);
+        let keys = json!({ "names": ["alice"], "accounts": ["ml"], "wckeys": ["thesis", "grant"] });
+        site.change("root", &json!({ "add_users": keys })).expect("a good change");
+        let default = json!({ "which": { "names": ["alice"] }, "default_wckey": "thesis" });
+        site.change("root", &json!({ "modify_users": default })).expect("a good change");
+        site.track_wckeys(tracks, enforces);
+        let judged = site.judge_job(user, |job| job.wckey = asked.map(str::to_string));
+        let got = judged.map(|bodies| match &bodies[..] {
+            [daybook_schemas::Body::JobSubmitted(data)] => data.spec.wckey.clone(),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(got.map_err(|error| error.message), expected, "{tracks} {enforces} {user} {asked:?}");
+    }
+}
+
+#[test]
+fn the_workload_key_of_a_waiting_job_changes_as_it_was_set() {
+    let mut site = Site::new(&[]);
+    let keys = json!({ "names": ["alice"], "accounts": ["ml"], "wckeys": ["thesis", "grant"] });
+    site.change("root", &json!({ "add_users": keys })).expect("a good change");
+    site.track_wckeys(true, true);
+    site.submit("alice", None, None).expect("alice may");
+    let id = daybook_schemas::JobId(1);
+    let key = |site: &Site| site.cluster.jobs()[&id].wckey.as_deref().map(str::to_string);
+    let change = |key: &str| daybook_schemas::events::JobUpdated {
+        job: id,
+        wckey: Some(key.to_string()),
+        ..Default::default()
+    };
+    assert_eq!(key(&site).as_deref(), Some("*"));
+    site.update_job("alice", change("grant")).expect("it is hers");
+    assert_eq!(key(&site).as_deref(), Some("grant"));
+    let refused = site.update_job("alice", change("nosuch")).expect_err("it is not hers");
+    assert_eq!(told(refused), (ErrorCode::InvalidWckey, "Invalid wckey specification".to_string()));
+    site.update_job("alice", change("")).expect("her default again");
+    assert_eq!(key(&site).as_deref(), Some("*"));
+    site.track_wckeys(false, false);
+    site.update_job("alice", change("")).expect("none");
+    assert_eq!(key(&site), None);
+}

@@ -57,6 +57,15 @@ impl Site {
         site
     }
 
+    /// The configuration says this of workload keys.
+    pub(super) fn track_wckeys(&mut self, tracks: bool, enforces: bool) {
+        let mut configured = self.cluster.configured().expect("it is configured").as_ref().clone();
+        configured.parameters.track_wckeys = tracks;
+        configured.parameters.accounting_enforced =
+            if enforces { vec![AccountingEnforcement::Wckeys] } else { Vec::new() };
+        self.apply(vec![configured.into()]);
+    }
+
     fn apply(&mut self, bodies: Vec<Body>) {
         let event = |body| Event {
             id: EventId("test".into()),

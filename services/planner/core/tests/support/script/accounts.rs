@@ -1,11 +1,14 @@
 //! Accounts, users and QOS with their limits; priorities.
 
+use daybook_model::Job;
 use daybook_schemas::Seconds;
 use daybook_schemas::accounts::{Association, FACTOR_ONE, Limits, Qos, QosFlag, Shares};
 use daybook_schemas::events::{AssociationDefined, QosDefined};
+use daybook_schemas::job::JobState;
 use daybook_schemas::limits::{CountLimitName, TresLimitName, WallLimitName};
 use daybook_schemas::priority::PriorityParameters;
 
+use super::super::DAWN;
 use super::site::preempt_mode;
 use super::told::json;
 use super::{Options, Script};
@@ -78,6 +81,19 @@ impl Script {
         users.filter_map(line).collect()
     }
 
+    /// Waiting jobs, and since when they gain priority by age.
+    pub(super) fn ages(&self) -> String {
+        let waiting = self.simulation.cluster.jobs().values().filter(|job| job.state == JobState::Pending);
+        let line = |job: &std::sync::Arc<Job>| match job.accrual {
+            Some(accrual) => {
+                let since = (accrual.since.0 - DAWN.0) / 1_000_000;
+                format!("  {} since +{since} as {}\n", job.id, accrual.count)
+            }
+            None => format!("  {} not yet\n", job.id),
+        };
+        waiting.map(line).collect()
+    }
+
     /// Waiting jobs in the order of the queue, with what their priorities are made of.
     pub(super) fn priorities(&self) -> String {
         let cluster = &self.simulation.cluster;
@@ -130,6 +146,9 @@ pub(super) fn limits(options: &mut Options<'_>) -> Limits {
         ("MaxJobsPA", MaxJobsPerAccount),
         ("MaxSubmitPA", MaxSubmitJobsPerAccount),
         ("MinPrio", MinPriority),
+        ("GrpAccrue", GrpJobsAccrue),
+        ("MaxAccrue", MaxJobsAccrue),
+        ("MaxAccruePA", MaxJobsAccruePerAccount),
     ];
     for (key, name) in counts {
         *limits.count_mut(name) = options.number(key);

@@ -31,6 +31,7 @@ impl Script {
         parameters.accounting_enforced = enforced
             .iter()
             .map(|word| match *word {
+                "associations" => AccountingEnforcement::Associations,
                 "limits" => AccountingEnforcement::Limits,
                 "safe" => AccountingEnforcement::Safe,
                 other => panic!("enforce={other}"),

@@ -62,6 +62,9 @@ impl Script {
         if let Some(place) = &told.place {
             writeln!(out, "  place {}", json(place)).unwrap();
         }
+        if let Some(limit) = &told.used_up {
+            writeln!(out, "  used up {}", json(limit)).unwrap();
+        }
         if let Some(outlook) = &told.outlook {
             writeln!(out, "  outlook {}", json(outlook)).unwrap();
         }
@@ -126,6 +129,9 @@ pub fn describe(cycle: &Cycle) -> String {
     }
     for run in &cycle.resumes {
         writeln!(out, "  resume {run}").unwrap();
+    }
+    for used_up in &cycle.used_up {
+        writeln!(out, "  used up {} {}", used_up.run, json(&used_up.limit)).unwrap();
     }
     for finished in &cycle.finished {
         writeln!(out, "  finish {} {} {}", finished.job, finished.state.word(), finished.reason.word())

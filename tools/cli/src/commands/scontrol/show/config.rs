@@ -65,6 +65,7 @@ fn text(cluster: &ClusterConfigured, instants: &Instants) -> String {
         ("MaxJobCount", parameters.max_job_count.to_string()),
         ("MinJobAge", format!("{} sec", parameters.min_job_age)),
         ("OverTimeLimit", format!("{over_time_limit} min")),
+        ("TrackWCKey", if parameters.track_wckeys { "Yes" } else { "No" }.to_string()),
     ];
     rows.extend(preemption(parameters.preemption.as_ref()));
     rows.extend(priority(parameters.priority.as_ref()));

@@ -40,6 +40,7 @@ fn the_parameters_in_force_are_shown() {
         MaxJobCount             = 10000
         MinJobAge               = 300 sec
         OverTimeLimit           = 0 min
+        TrackWCKey              = No
         PreemptMode             = OFF
         PreemptType             = preempt/none
         PriorityCalcPeriod      = 00:01:00

@@ -132,11 +132,13 @@ fn who_and_state(record: &mut Record, job: &JobView, flags: Flags) {
         user.name, user.uid, user.group, user.gid
     ));
     record.line(format!(
-        "Priority={} Nice={} Account={} QOS={}",
+        "Priority={} Nice={} Account={} QOS={}{}",
         job.priority,
         job.spec.nice,
         or_null(&job.account),
-        or_null(&job.qos)
+        or_null(&job.qos),
+        // Slurm says it only where keys are tracked.
+        job.wckey.as_ref().map_or(String::new(), |key| format!(" WCKey={key}"))
     ));
     record.line(format!(
         "JobState={} Reason={} Dependency={}",
@@ -183,7 +185,7 @@ fn times(record: &mut Record, job: &JobView, instants: &Instants) {
         instants.text(job.submitted),
         unknown(job.eligible)
     ));
-    record.line(format!("AccrueTime={}", unknown(job.eligible)));
+    record.line(format!("AccrueTime={}", unknown(job.accrues_since)));
     let expected_end = match (job.expected_start, job.time_limit) {
         (Some(start), TimeLimit::Seconds(seconds)) => {
             Some(start.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX)))
