@@ -97,7 +97,7 @@ pub(super) fn suspended(
     if run.stopped.is_none() {
         posting.edit(&data.run, |run: &mut RunRow| (run.stopped, run.turned) = (Some(at), Some(at)))?;
         edit_record(posting, place, data.run, &run, |record| {
-            record.state = JobState::Suspended;
+            turn(record, JobState::Suspended);
             record.stopped = Some(at);
         })?;
     }
@@ -118,9 +118,17 @@ pub(super) fn resumed(
     let at = place.event.time.clamp(since, place.now.max(since));
     posting.edit(&data.run, |run: &mut RunRow| (run.stopped, run.turned) = (None, Some(at)))?;
     edit_record(posting, place, data.run, &run, |record| {
-        record.state = JobState::Running;
+        turn(record, JobState::Running);
         end_stop(record, at);
     })
+}
+
+/// The record and its batch step, as in Slurm.
+fn turn(record: &mut RecordRow, state: JobState) {
+    record.state = state;
+    if let Some(batch) = &mut record.batch {
+        batch.state = state;
+    }
 }
 
 /// A stop that lasted is over.

@@ -1,11 +1,11 @@
 //! Who may suspend and resume what, and what is answered.
 
 use daybook_model::Cluster;
-use daybook_schemas::accounts::{Account, AccountUser, AdminLevel};
+use daybook_schemas::accounts::{Account, AccountUser, AdminLevel, Association};
 use daybook_schemas::api::{JobAction, Peer};
 use daybook_schemas::events::{
-    AccountDefined, ArrayTaskId, ClusterConfigured, JobSubmitted, NodeRegistered, RunAllocated, RunSuspended,
-    UserDefined,
+    AccountDefined, ArrayTaskId, AssociationDefined, ClusterConfigured, JobSubmitted, NodeRegistered,
+    RunAllocated, RunSuspended, UserDefined,
 };
 use daybook_schemas::job::{ArrayRequest, JobSpec, TimeLimit};
 use daybook_schemas::node::{NodeDefinition, PartitionDefinition};
@@ -44,6 +44,8 @@ impl Site {
         let account =
             Account { name: "ml".to_string(), coordinators: vec!["coord".to_string()], ..Account::default() };
         site.say(Subject::Jobs, AccountDefined { account });
+        let association = Association { id: 9, account: "ml".to_string(), ..Association::default() };
+        site.say(Subject::Jobs, AssociationDefined { association });
         for (job, ids, tasks) in [(1, 1, None), (2, 1, None), (3, 2, Some("0-1"))] {
             let mut spec: JobSpec = serde_json::from_value(json!({
                 "name": "job", "partition": "main", "requeue": true, "account": "ml",

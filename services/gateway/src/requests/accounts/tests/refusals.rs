@@ -138,7 +138,7 @@ fn what_cannot_be_is_refused_by_name() {
             qos("low", json!({ "preempt_mode": { "set": "suspend" } })),
             (
                 InvalidRequest,
-                "PreemptMode=suspend is not supported\nruns give way by cancel or requeue, or not at all (off)",
+                "PreemptMode=suspend needs GANG in the cluster's PreemptMode\nnobody would let its jobs go on: write PreemptMode=SUSPEND,GANG into slurm.conf, or GANG beside what is there",
             ),
         ),
         (
