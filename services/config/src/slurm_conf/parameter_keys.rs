@@ -237,7 +237,10 @@ pub(crate) const PARAMETERS: &[Key] = &[
     supported("SchedulerType", "sched/backfill, or sched/builtin: a blocked job blocks its partition"),
     no_effect("ScronParameters", "scron"),
     supported("SelectType", "select/cons_tres and select/cons_res; select/linear makes all nodes exclusive"),
-    supported("SelectTypeParameters", "whether memory is consumed: with _Memory in it, or missing"),
+    supported(
+        "SelectTypeParameters",
+        "whether memory is consumed: with _Memory in it, or missing; CR_LLN: LLN of every partition",
+    ),
     not_needed("SlurmctldAddr", "where Slurm's controller is"),
     not_needed("SlurmctldDebug", "logging of Slurm's daemons"),
     not_needed("SlurmctldHost", "where Slurm's controller is"),

@@ -223,9 +223,8 @@ fn select_type(conf: &SlurmConf, findings: &mut Findings) -> bool {
 /// Options that choose among equals, or say what happens anyway.
 const FINE_OPTIONS: [&str; 4] = ["cr_cpu", "cr_cpu_memory", "other_cons_res", "other_cons_tres"];
 /// Options that would change placement.
-const PLACEMENT_OPTIONS: [&str; 8] = [
+const PLACEMENT_OPTIONS: [&str; 7] = [
     "cr_core_default_dist_block",
-    "cr_lln",
     "cr_one_task_per_core",
     "cr_pack_nodes",
     "enforce_binding_gres",
@@ -233,6 +232,8 @@ const PLACEMENT_OPTIONS: [&str; 8] = [
     "multiple_sharing_gres_pj",
     "one_task_per_sharing_gres",
 ];
+/// Every partition has `LLN`.
+const LEAST_LOADED: &str = "cr_lln";
 /// Options that give CPUs out by the core or socket.
 const COARSE_OPTIONS: [&str; 4] = ["cr_core", "cr_core_memory", "cr_socket", "cr_socket_memory"];
 
@@ -246,6 +247,7 @@ fn select_type_parameters(
     let mut coarse = None;
     let options = values::list(&pair.value.to_ascii_lowercase());
     cluster.memory_is_consumed = options.iter().any(|option| option.ends_with("_memory"));
+    cluster.least_loaded = options.iter().any(|option| option == LEAST_LOADED);
     for option in &options {
         let option = option.as_str();
         if COARSE_OPTIONS.contains(&option) {
@@ -253,8 +255,9 @@ fn select_type_parameters(
         } else if PLACEMENT_OPTIONS.contains(&option) {
             let setting = format!("SelectTypeParameters={}", option.to_ascii_uppercase());
             findings.without_effect(&pair.place, &setting, "this way of placing tasks");
-        } else if !FINE_OPTIONS.contains(&option) && option != "cr_memory" && option != "none" {
+        } else if !FINE_OPTIONS.contains(&option) && !["cr_memory", LEAST_LOADED, "none"].contains(&option) {
             let known = FINE_OPTIONS.iter().chain(&PLACEMENT_OPTIONS).chain(&COARSE_OPTIONS).copied();
+            let known = known.chain([LEAST_LOADED]);
             let remedy = did_you_mean(option, known, "expected such as CR_Core_Memory or CR_CPU");
             let what = format!("SelectTypeParameters has an unknown option \"{option}\"");
             findings.error(&pair.place, what, remedy);

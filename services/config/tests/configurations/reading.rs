@@ -219,6 +219,8 @@ fn parameters_with_a_special_value_mean_what_slurm_means() {
     assert_eq!(with("SlurmUser=root").administrators, Vec::<u32>::new());
     assert_eq!(with("SlurmUser=1234").administrators, vec![1234]);
     assert!(with("SelectTypeParameters=CR_Core_Memory").parameters.memory_is_consumed);
+    let spread = with("SelectTypeParameters=CR_CPU_Memory,CR_LLN").parameters;
+    assert!(spread.least_loaded && spread.memory_is_consumed && !with("").parameters.least_loaded);
     assert!(with("SelectType=select/linear").partitions.iter().all(|partition| partition.exclusive));
     assert!(!with("SelectType=select/cons_tres").partitions[0].exclusive);
 }

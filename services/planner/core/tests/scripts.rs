@@ -73,6 +73,7 @@ scripts! {
     several_nodes_as_slurm_distributes,
     sockets_and_threads,
     time_min_shortens_a_limit_to_what_fits,
+    the_least_loaded_node_is_taken_first,
     the_shortest_expected_run_goes_first_behind_a_promise,
     unavailable_nodes,
     weights_features_and_named_nodes,
