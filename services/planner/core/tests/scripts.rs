@@ -65,6 +65,7 @@ scripts! {
     priorities_follow_usage_and_age,
     priority_replaces_only_what_was_recorded,
     promises_keep_numbers_not_names,
+    reservations_keep_cpus_of_nodes,
     reservations_keep_nodes_for_those_who_may_use_them,
     reservations_repeat_float_and_are_given_up,
     several_partitions_each_have_their_limit_before_a_deadline,

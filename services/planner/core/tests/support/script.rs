@@ -29,7 +29,7 @@
 //! part ARRAY tasks=1-3 | hold JOB [admin] [tasks=1-3] | release JOB [as_owner] [tasks=1-3] | requeue JOB [hold] | cancel JOB [tasks=1-3]
 //!
 //! Reservations (script/reservations.rs)
-//! reserve NAME nodes=node01 in=3600 for=1800 uids=1001 accounts=ml flags=maint,flex,overlap,magnetic,daily,purge=300,float
+//! reserve NAME nodes=node01 cpus=0-3/0 (of each node) in=3600 for=1800 uids=1001 accounts=ml flags=maint,flex,overlap,magnetic,daily,purge=300,float
 //! unreserve NAME | reservations
 //!
 //! What happens, and what is asked
