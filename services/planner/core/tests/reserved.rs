@@ -118,8 +118,11 @@ fn perform(simulation: &mut Simulation, act: &Act) {
             let chosen = (0..3).filter(|bit| nodes & (1 << bit) != 0).map(|bit| NodeName::from(NODES[bit]));
             let chosen: Vec<NodeName> = chosen.collect();
             let of_mask = |mask: u8| -> IndexSet { (0..4).filter(|cpu| mask & (1 << cpu) != 0).collect() };
-            let kept = |mask: u8| chosen.iter().map(move |node| (node.clone(), of_mask(mask)));
-            let cpus = cpus.into_iter().flat_map(kept).map(|(node, cpus)| ReservedCpus { node, cpus });
+            let kept = |node: &NodeName| {
+                let cpus = of_mask((*cpus)?);
+                Some(ReservedCpus { node: node.clone(), cpus })
+            };
+            let cpus = chosen.iter().filter_map(kept);
             let cpus = cpus.collect();
             let start = simulation.now.plus_seconds(*begins_in);
             let reservation = ReservationDefinition {

@@ -21,8 +21,11 @@ pub(super) fn choose(
     if counts.is_empty() || counts.contains(&0) {
         return Err(inconsistent("each count is at least 1"));
     }
+    nodes::check_partition_nodes(made, wish)?;
+    let wants_all = matches!(wish.nodes, Some(NamedNodes::All)) || made.choice == NodeChoice::Partition;
+    let is_named = wants_all || wish.nodes.is_some();
     let members = nodes::members(cluster, made)?;
-    let question = Question { cluster, made: &*made, now };
+    let question = Question { cluster, made: &*made, is_named, now };
     let (choice, mut cpus) = match (&wish.nodes, wish.node_count) {
         (Some(NamedNodes::These(names)), _) => {
             let mut named = Vec::new();
@@ -34,7 +37,7 @@ pub(super) fn choose(
             named.dedup_by_key(|node| &node.definition.name);
             (NodeChoice::Named, question.each(&named, counts)?)
         }
-        (Some(NamedNodes::All), _) => {
+        _ if wants_all => {
             let choice = match (made.choice, &made.partition) {
                 (NodeChoice::Partition, _) => NodeChoice::Partition,
                 (_, Some(_)) => NodeChoice::Named,
@@ -42,7 +45,7 @@ pub(super) fn choose(
             };
             (choice, question.each(&members, counts)?)
         }
-        (None, nodes_wanted) => {
+        (_, nodes_wanted) => {
             let [count] = counts else {
                 return Err(inconsistent("a count for each node goes with the nodes' names (Nodes=)"));
             };
@@ -126,6 +129,8 @@ impl Taken {
 struct Question<'q> {
     cluster: &'q Cluster,
     made: &'q ReservationDefinition,
+    /// Nodes that are named, up or not.
+    is_named: bool,
     now: UtcMicros,
 }
 
@@ -195,7 +200,7 @@ impl<'q> Question<'q> {
 
     /// The cores of a node that can be kept, those first that nobody has at any rate.
     fn free(&self, node: &Node) -> Vec<u32> {
-        if !node.is_schedulable() && self.made.choice == NodeChoice::Counted {
+        if !node.is_schedulable() && !self.is_named {
             return Vec::new();
         }
         let taken = Taken::of(self.cluster, self.made, node, self.now);

@@ -16,10 +16,7 @@ pub(super) fn choose(
     let members = members(cluster, made)?;
     let asks_for_partition = made.choice == NodeChoice::Partition;
     let wants_all = matches!(wish.nodes, Some(NamedNodes::All));
-    if asks_for_partition && (made.partition.is_none() || matches!(wish.nodes, Some(NamedNodes::These(_)))) {
-        return Err(ApiError::new(ErrorCode::InvalidPartition, "Invalid partition name specified")
-            .detail("PART_NODES goes with a partition and Nodes=ALL"));
-    }
+    check_partition_nodes(made, wish)?;
     match (&wish.nodes, wish.node_count) {
         (Some(NamedNodes::These(names)), _) => {
             made.choice = NodeChoice::Named;
@@ -51,6 +48,19 @@ pub(super) fn choose(
     }
     if !made.flags.ignore_jobs && made.nodes.iter().any(|name| is_busy(cluster, made, name)) {
         return Err(busy());
+    }
+    Ok(())
+}
+
+/// What the flag for all nodes of a partition goes with.
+pub(super) fn check_partition_nodes(
+    made: &ReservationDefinition,
+    wish: &ReservationWish,
+) -> Result<(), ApiError> {
+    let names_others = made.partition.is_none() || matches!(wish.nodes, Some(NamedNodes::These(_)));
+    if made.choice == NodeChoice::Partition && names_others {
+        return Err(ApiError::new(ErrorCode::InvalidPartition, "Invalid partition name specified")
+            .detail("PART_NODES goes with a partition and Nodes=ALL"));
     }
     Ok(())
 }

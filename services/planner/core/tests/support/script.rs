@@ -62,6 +62,7 @@ use super::{Simulation, configuration, parameters};
 
 use site::definition;
 
+#[allow(unused_imports)] // as above
 pub use jobs::set_request;
 pub use told::describe;
 
