@@ -73,7 +73,7 @@ pub(super) fn check_kept(
     for kept in &made.cpus {
         let Some(node) = cluster.nodes().get(&kept.node) else { continue };
         let taken = Taken::of(cluster, made, node, now);
-        if !taken.is_reserved(&kept.cpus).is_empty() {
+        if !taken.reserved_of(&kept.cpus).is_empty() {
             return Err(nodes::overlap());
         }
         if !made.flags.ignore_jobs && !taken.busy.intersection(&kept.cpus).is_empty() {
@@ -121,7 +121,7 @@ impl Taken {
     }
 
     /// Of these CPUs those that are reserved.
-    fn is_reserved(&self, cpus: &IndexSet) -> IndexSet {
+    fn reserved_of(&self, cpus: &IndexSet) -> IndexSet {
         if self.is_whole { cpus.clone() } else { self.reserved.intersection(cpus) }
     }
 }
@@ -143,6 +143,10 @@ impl<'q> Question<'q> {
         }
         if named.iter().zip(counts).any(|(node, count)| cores_of(node) < *count) {
             return Err(impossible());
+        }
+        let is_whole = |node: &&Node| Taken::of(self.cluster, self.made, node, self.now).is_whole;
+        if named.iter().any(is_whole) {
+            return Err(nodes::overlap());
         }
         let chosen = named.iter().zip(counts).map(|(node, count)| self.cores(node, *count));
         chosen.collect()
@@ -208,7 +212,7 @@ impl<'q> Question<'q> {
         for core in 0..cores_of(node) {
             let cpus = cpus_of(node, core);
             let is_busy = !taken.busy.intersection(&cpus).is_empty();
-            if taken.is_reserved(&cpus).is_empty() && (self.made.flags.ignore_jobs || !is_busy) {
+            if taken.reserved_of(&cpus).is_empty() && (self.made.flags.ignore_jobs || !is_busy) {
                 free.push((is_busy, core));
             }
         }
@@ -238,3 +242,6 @@ fn cpus_of(node: &Node, core: u32) -> IndexSet {
     let threads = threads_of(node);
     (core * threads..(core + 1) * threads).collect()
 }
+
+#[cfg(test)]
+mod tests;
