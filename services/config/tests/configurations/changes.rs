@@ -77,7 +77,7 @@ fn what_is_wrong_or_has_no_effect_is_refused() {
         ("maxtime=soon", "maxtime=soon is no time limit"),
         ("MinNodes=3", "MinNodes=3 is more than MaxNodes"),
         ("DefaultTime=60 MaxTime=30", "DefaultTime=60 is longer than MaxTime=30"),
-        ("LLN=perhaps", "LLN=perhaps is not known"),
+        ("LLN=perhaps", "LLN=perhaps is neither YES nor NO"),
         (
             "ReqResv=YES",
             "ReqResv=YES has no effect: Daybook does not support jobs with a reservation only yet",

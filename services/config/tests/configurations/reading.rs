@@ -116,6 +116,7 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
                 root_only: false,
                 hidden: false,
                 exclusive: false,
+                least_loaded: false,
                 default_memory: None,
                 allow_qos: None,
                 deny_qos: [],
@@ -384,6 +385,7 @@ fn keys_of_partitions_have_their_meaning() {
             root_only: true,
             hidden: true,
             exclusive: true,
+            least_loaded: false,
             default_memory: Some(
                 PerCpu(
                     Mebibytes(
