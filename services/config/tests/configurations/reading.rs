@@ -143,6 +143,7 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
             first_job_id: 1,
             default_memory: None,
             memory_is_consumed: true,
+            least_loaded: false,
             enforce_partition_limits: false,
             one_partition_suffices: false,
             max_memory_per_node: None,
