@@ -205,6 +205,9 @@ pub struct PartitionDefinition {
     /// `OverSubscribe=EXCLUSIVE`: every job has its nodes alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exclusive: bool,
+    /// `LLN`: its jobs go to the nodes with the greatest share of idle CPUs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub least_loaded: bool,
     /// Default memory of jobs here; absent: the cluster's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_memory: Option<crate::job::MemoryRequest>,
@@ -259,6 +262,7 @@ impl PartitionDefinition {
             root_only: false,
             hidden: false,
             exclusive: false,
+            least_loaded: false,
             default_memory: None,
             allow_qos: None,
             deny_qos: Vec::new(),
@@ -340,6 +344,9 @@ pub struct ClusterParameters {
     pub default_memory: Option<crate::job::MemoryRequest>,
     /// Whether memory is a consumed resource (`SelectTypeParameters` with `_Memory`).
     pub memory_is_consumed: bool,
+    /// `CR_LLN` of `SelectTypeParameters`: `LLN` of every partition.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub least_loaded: bool,
     /// `EnforcePartLimits`: whether what breaks a partition's limit is refused at submission.
     pub enforce_partition_limits: bool,
     /// `EnforcePartLimits=ANY`: of several partitions that a job names it need break no limit of one only.
@@ -433,6 +440,7 @@ impl Default for ClusterParameters {
             first_job_id: 1,
             default_memory: None,
             memory_is_consumed: true,
+            least_loaded: false,
             enforce_partition_limits: false,
             one_partition_suffices: false,
             max_memory_per_node: None,

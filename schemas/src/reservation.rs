@@ -1,8 +1,9 @@
-//! What a reservation is: nodes that are kept, from when to when, and for whom.
+//! What a reservation is: nodes, or CPUs of them, that are kept, from when to when, and for whom.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::grammar::index_set::IndexSet;
 use crate::units::{NodeName, Seconds, UtcMicros};
 
 /// A user who may use a reservation.
@@ -99,7 +100,16 @@ pub struct ReservationFlags {
     pub magnetic: bool,
 }
 
-/// A reservation: whole nodes, kept from `start` to `end` for those who may use it.
+/// CPUs that a reservation keeps of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReservedCpus {
+    /// The node.
+    pub node: NodeName,
+    /// By index, all of each core; never empty.
+    pub cpus: IndexSet,
+}
+
+/// A reservation: whole nodes or CPUs of them, kept from `start` to `end` for those who may use it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReservationDefinition {
     /// Its name, unique among those that there are.
@@ -110,6 +120,9 @@ pub struct ReservationDefinition {
     pub end: UtcMicros,
     /// Its nodes, sorted.
     pub nodes: Vec<NodeName>,
+    /// Of one that keeps CPUs (`CoreCnt`): which, of each of its nodes, in their order. Empty: it keeps whole nodes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpus: Vec<ReservedCpus>,
     /// How they were chosen.
     #[serde(default)]
     pub choice: NodeChoice,
@@ -131,6 +144,17 @@ pub struct ReservationDefinition {
 }
 
 impl ReservationDefinition {
+    /// Whether it keeps CPUs, and not whole nodes.
+    pub fn is_of_cpus(&self) -> bool {
+        !self.cpus.is_empty()
+    }
+
+    /// The CPUs that it keeps of one of its nodes; `None`: all of it.
+    pub fn cpus_of(&self, node: &NodeName) -> Option<&IndexSet> {
+        let found = self.cpus.binary_search_by(|kept| kept.node.cmp(node)).ok()?;
+        Some(&self.cpus[found].cpus)
+    }
+
     /// How long it is, in seconds.
     pub fn seconds(&self) -> i64 {
         self.end.seconds().saturating_sub(self.start.seconds())

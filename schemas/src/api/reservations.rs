@@ -2,6 +2,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ListChange;
+use crate::grammar::index_set::IndexSet;
 use crate::reservation::{Repeat, ReservationDefinition};
 use crate::units::{NodeName, Seconds, UtcMicros};
 
@@ -12,12 +13,24 @@ pub struct ReservationView {
     pub definition: ReservationDefinition,
     /// Whether it is in force.
     pub active: bool,
-    /// CPUs of its nodes.
+    /// CPUs that it keeps.
     pub cpus: u32,
-    /// Cores of its nodes.
+    /// Cores that it keeps.
     pub cores: u32,
+    /// Of one that keeps CPUs: their cores, node by node.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub core_ids: Vec<ReservedCores>,
     /// Unfinished jobs that name it or run in it.
     pub jobs: u32,
+}
+
+/// Cores that a reservation keeps of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReservedCores {
+    /// The node.
+    pub node: NodeName,
+    /// By index, from 0 on each node.
+    pub cores: IndexSet,
 }
 
 /// Which nodes are named.
@@ -84,6 +97,10 @@ pub struct ReservationWish {
     /// So many nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_count: Option<u32>,
+    /// Cores instead of whole nodes (`CoreCnt`, `TRES=cpu=N`): of each named node, in the order of the configuration; or,
+    /// where none is named, of all nodes together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core_counts: Option<Vec<u32>>,
     /// Features that each node must have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub features: Option<Vec<String>>,

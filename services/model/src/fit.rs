@@ -14,6 +14,7 @@ mod close;
 mod contiguous;
 mod demand;
 mod ever;
+mod load;
 mod needed;
 mod network;
 mod place;

@@ -156,14 +156,18 @@ impl Cluster {
         self.reservation_jobs.get(name)
     }
 
-    /// The reservation that is in force on a node at `now`: one for maintenance before others.
+    /// The reservation that is in force on a node at `now`: one for maintenance before others. As in Slurm one of CPUs does
+    /// not make its nodes reserved.
     pub fn reservation_on(
         &self,
         node: &daybook_schemas::NodeName,
         now: UtcMicros,
     ) -> Option<&Arc<Reservation>> {
         let is_there = |reservation: &&Arc<Reservation>| {
-            reservation.definition.nodes.binary_search(node).is_ok() && reservation.is_active(now)
+            let definition = &reservation.definition;
+            definition.nodes.binary_search(node).is_ok()
+                && (definition.flags.maintenance || !definition.is_of_cpus())
+                && reservation.is_active(now)
         };
         self.reservations.values().filter(is_there).max_by_key(|found| found.definition.flags.maintenance)
     }

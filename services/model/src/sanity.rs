@@ -170,6 +170,12 @@ impl Cluster {
             if !definition.nodes.is_sorted() {
                 found.push(Violation(format!("the nodes of reservation {name} are not sorted")));
             }
+            let is_of_its_own = definition.cpus.iter().map(|kept| &kept.node).eq(&definition.nodes);
+            if definition.is_of_cpus() && !is_of_its_own
+                || definition.cpus.iter().any(|kept| kept.cpus.is_empty())
+            {
+                found.push(Violation(format!("the CPUs of reservation {name} are not of its nodes")));
+            }
             if self.reservation_jobs.contains_key(name) == reservation.unused_since.is_some() {
                 found.push(Violation(format!("reservation {name} does not know whether it is used")));
             }

@@ -2,8 +2,11 @@
 
 use daybook_model::{Cluster, Counts, Job, Node, Reservation, dependency_notation};
 use daybook_schemas::accounts::PreemptMode;
-use daybook_schemas::api::{JobView, LicenseView, NodeView, PartitionView, ReservationView, ResourceCounts};
+use daybook_schemas::api::{
+    JobView, LicenseView, NodeView, PartitionView, ReservationView, ReservedCores, ResourceCounts,
+};
 use daybook_schemas::grammar::hostlist;
+use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::grammar::output_pattern::{self, PatternValues};
 use daybook_schemas::job::JobState;
 use daybook_schemas::node::{GpuDevice, PartitionDefinition};
@@ -255,15 +258,26 @@ pub(crate) fn reservation_view(
     (definition.start, definition.end) = (window.start, window.end);
     let nodes = definition.nodes.iter().filter_map(|name| cluster.nodes().get(name));
     let (mut cpus, mut cores) = (0u32, 0u32);
+    let mut core_ids = Vec::new();
     for node in nodes {
-        cpus = cpus.saturating_add(node.definition.cpus);
-        cores = cores.saturating_add(node.definition.cpus / node.definition.threads_per_core.max(1));
+        let (has, name) = (&node.definition, &node.definition.name);
+        let threads = has.threads_per_core.max(1);
+        if let Some(kept) = definition.cpus_of(name) {
+            let of_node: IndexSet = kept.iter().map(|cpu| cpu / threads).collect();
+            cpus = cpus.saturating_add(u32::try_from(kept.len()).unwrap_or(u32::MAX));
+            cores = cores.saturating_add(u32::try_from(of_node.len()).unwrap_or(u32::MAX));
+            core_ids.push(ReservedCores { node: name.clone(), cores: of_node });
+        } else {
+            cpus = cpus.saturating_add(has.cpus);
+            cores = cores.saturating_add(has.cpus / threads);
+        }
     }
     let jobs = cluster.reservation_jobs(&definition.name).map_or(0, |jobs| jobs.len());
     Some(ReservationView {
         active: window.start <= now,
         cpus,
         cores,
+        core_ids,
         jobs: u32::try_from(jobs).unwrap_or(u32::MAX),
         definition,
     })

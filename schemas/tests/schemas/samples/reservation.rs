@@ -1,6 +1,6 @@
 use daybook_schemas::events::{ReservationCreated, ReservationDeleted, ReservationUpdated};
 use daybook_schemas::reservation::{
-    NodeChoice, Repeat, ReservationDefinition, ReservationFlags, ReservationUser,
+    NodeChoice, Repeat, ReservationDefinition, ReservationFlags, ReservationUser, ReservedCpus,
 };
 use daybook_schemas::{Body, NodeName, Seconds, Subject};
 
@@ -12,6 +12,10 @@ fn full() -> ReservationDefinition {
         start: instant(3_600),
         end: instant(7_200),
         nodes: vec![NodeName::from("gpu01"), NodeName::from("gpu02")],
+        cpus: vec![
+            ReservedCpus { node: NodeName::from("gpu01"), cpus: [0, 1, 2].into_iter().collect() },
+            ReservedCpus { node: NodeName::from("gpu02"), cpus: [4].into_iter().collect() },
+        ],
         choice: NodeChoice::Partition,
         users: vec![ReservationUser { uid: 1001, name: "alice".to_string() }],
         accounts: vec!["ml".to_string()],

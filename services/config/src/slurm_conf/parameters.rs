@@ -239,7 +239,7 @@ pub(crate) const SELECT_OPTIONS: &[Key] = &[
     supported("CR_Core_Memory", "the same as CR_Core, and memory"),
     supported("CR_CPU", "CPUs"),
     supported("CR_CPU_Memory", "CPUs and memory"),
-    no_effect("CR_LLN", PLACEMENT),
+    supported("CR_LLN", "LLN of every partition"),
     supported("CR_Memory", "memory beside CPUs"),
     no_effect("CR_One_Task_Per_Core", PLACEMENT),
     no_effect("CR_Pack_Nodes", PLACEMENT),
@@ -265,8 +265,10 @@ fn select_type_parameters(
     let pair = conf.parameter("SelectTypeParameters")?;
     let mut coarse = None;
     let options = values::list(&pair.value);
+    let is_given = |word: &str| options.iter().any(|option| option.eq_ignore_ascii_case(word));
     cluster.memory_is_consumed =
         options.iter().any(|option| option.to_ascii_lowercase().ends_with("_memory"));
+    cluster.least_loaded = is_given("CR_LLN");
     for option in &options {
         let key = known_word(pair, option, SELECT_OPTIONS, findings);
         if key.is_some_and(|key| COARSE_OPTIONS.contains(&key.name)) {

@@ -46,6 +46,7 @@ pub(crate) fn overlay(
         ("RootOnly", &mut partition.root_only),
         ("Hidden", &mut partition.hidden),
         ("DisableRootJobs", &mut partition.no_root_jobs),
+        ("LLN", &mut partition.least_loaded),
     ] {
         if let Some(is_so) = fields.get(key).and_then(|pair| values::boolean(pair, findings)) {
             *setting = is_so;

@@ -36,7 +36,7 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     supported("Hidden", "YES: not shown unless asked for; default NO"),
     supported("JobDefaults", "DefCpuPerGPU=N and DefMemPerGPU=N, joined by a comma"),
-    no_effect_unless("LLN", &["no", "0", "false"], "placement on the least loaded nodes"),
+    supported("LLN", "YES: jobs go to the nodes with the greatest share of idle CPUs; NO"),
     no_effect_unless("MaxCPUsPerNode", &["unlimited"], "a limit on CPUs of each node"),
     no_effect_unless("MaxCPUsPerSocket", &["unlimited"], "a limit on CPUs of each socket"),
     no_effect_unless("MaxMemPerCPU", &["0", "unlimited"], "a limit on memory for each CPU"),

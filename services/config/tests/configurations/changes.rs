@@ -55,6 +55,7 @@ fn each_setting_changes_what_it_names_and_nothing_else() {
         ("MaxMemPerNode=500", |p| format!("{:?}", p.max_memory_per_node), "Some(Mebibytes(500))"),
         ("MaxMemPerNode=UNLIMITED", |p| format!("{:?}", p.max_memory_per_node), "None"),
         ("OverSubscribe=EXCLUSIVE", |p| p.exclusive.to_string(), "true"),
+        ("LLN=YES", |p| p.least_loaded.to_string(), "true"),
         ("DisableRootJobs=YES", |p| p.no_root_jobs.to_string(), "true"),
         ("JobDefaults=DefCpuPerGPU=4", |p| format!("{:?}", p.default_cpus_per_gpu), "Some(4)"),
     ];
@@ -76,9 +77,10 @@ fn what_is_wrong_or_has_no_effect_is_refused() {
         ("maxtime=soon", "maxtime=soon is no time limit"),
         ("MinNodes=3", "MinNodes=3 is more than MaxNodes"),
         ("DefaultTime=60 MaxTime=30", "DefaultTime=60 is longer than MaxTime=30"),
+        ("LLN=perhaps", "LLN=perhaps is neither YES nor NO"),
         (
-            "LLN=YES",
-            "LLN=YES has no effect: Daybook does not support placement on the least loaded nodes yet",
+            "ReqResv=YES",
+            "ReqResv=YES has no effect: Daybook does not support jobs with a reservation only yet",
         ),
         ("SuspendTimeout=5", "SuspendTimeout concerns Slurm's own daemons only"),
         ("Colour=red", "unknown key of a partition \"Colour\""),

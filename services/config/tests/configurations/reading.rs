@@ -116,6 +116,7 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
                 root_only: false,
                 hidden: false,
                 exclusive: false,
+                least_loaded: false,
                 default_memory: None,
                 allow_qos: None,
                 deny_qos: [],
@@ -142,6 +143,7 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
             first_job_id: 1,
             default_memory: None,
             memory_is_consumed: true,
+            least_loaded: false,
             enforce_partition_limits: false,
             one_partition_suffices: false,
             max_memory_per_node: None,
@@ -222,6 +224,8 @@ fn parameters_with_a_special_value_mean_what_slurm_means() {
     assert_eq!(with("SlurmUser=root").administrators, Vec::<u32>::new());
     assert_eq!(with("SlurmUser=1234").administrators, vec![1234]);
     assert!(with("SelectTypeParameters=CR_Core_Memory").parameters.memory_is_consumed);
+    let spread = with("SelectTypeParameters=CR_CPU_Memory,CR_LLN").parameters;
+    assert!(spread.least_loaded && spread.memory_is_consumed && !with("").parameters.least_loaded);
     assert!(with("SelectType=select/linear").partitions.iter().all(|partition| partition.exclusive));
     assert!(!with("SelectType=select/cons_tres").partitions[0].exclusive);
 }
@@ -385,6 +389,7 @@ fn keys_of_partitions_have_their_meaning() {
             root_only: true,
             hidden: true,
             exclusive: true,
+            least_loaded: false,
             default_memory: Some(
                 PerCpu(
                     Mebibytes(

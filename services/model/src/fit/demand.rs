@@ -81,6 +81,8 @@ pub struct Demand<'a> {
     pub memory_is_consumed: bool,
     /// The most memory on a node, in MiB (`MaxMemPerNode`); `None`: all that it has.
     pub memory_max: Option<u64>,
+    /// It goes to the nodes with the greatest share of idle CPUs.
+    pub least_loaded: bool,
     /// The nodes are the run's alone.
     pub exclusive: bool,
     /// The most leaf switches that its nodes may be on; `None`: any number. Never set by [`Demand::new`]: whether the
@@ -131,6 +133,7 @@ impl<'a> Demand<'a> {
                 .or(parameters.max_memory_per_node)
                 .map(|most| most.0)
                 .filter(|_| parameters.memory_is_consumed),
+            least_loaded: partition.least_loaded || parameters.least_loaded,
             exclusive: request.exclusive || partition.exclusive,
             switches_max: None,
             gpus_per_node: counts(GpuScope::Node),

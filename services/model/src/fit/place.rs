@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 
 use super::demand::{Demand, GpuCounts};
+use super::load::Load;
 use super::network::Network;
 use super::several::on_several;
 use super::site::{Free, Share, Site};
@@ -101,6 +102,8 @@ fn only_one_node(demand: &Demand<'_>) -> bool {
 struct Choice<'f> {
     /// Its weight, and whether it has GPUs that the demand does not want.
     class: (u32, bool),
+    /// How busy it is, where that counts.
+    load: Load,
     /// How good it is; made when there is another to choose.
     rank: Option<Rank>,
     at: usize,
@@ -109,7 +112,7 @@ struct Choice<'f> {
 }
 
 /// A node that can take all of it. Of those of the lowest weight (and then, for a demand without GPUs, those without
-/// GPUs) the one with the lowest cost; of several the one with the fewest free GPUs, so that whole nodes stay whole,
+/// GPUs), and with `LLN` of the least loaded of those, the one with the lowest cost; of several the one with the fewest free GPUs, so that whole nodes stay whole,
 /// or for a demand without GPUs the first.
 fn on_one<'f>(
     demand: &Demand<'_>,
@@ -134,10 +137,14 @@ fn on_one<'f>(
         if site.tasks_max(&free, demand).is_none_or(|most| most < demand.tasks) {
             continue;
         }
+        let load = Load::of(site, &free, demand.least_loaded);
         let mut rank = None;
-        if let Some(best) = &mut best {
+        if best.as_ref().is_some_and(|best| best.class == class && best.load < load) {
+            continue;
+        }
+        if let Some(best) = best.as_mut().filter(|best| best.load == load) {
             let there = *best.rank.get_or_insert_with(|| ranks.of(best.at, &best.free));
-            if wanted.is_empty() && ranks.is_best(&best.free, Some(there)) {
+            if wanted.is_empty() && !demand.least_loaded && ranks.is_best(&best.free, Some(there)) {
                 break;
             }
             if there <= *rank.insert(ranks.of(at, &free)) {
@@ -145,10 +152,10 @@ fn on_one<'f>(
             }
         }
         let Some(share) = cut(demand, site, at, &free, demand.tasks, &wanted) else { continue };
-        if wanted.is_empty() && ranks.is_best(&free, rank) {
+        if wanted.is_empty() && !demand.least_loaded && ranks.is_best(&free, rank) {
             return Some(share);
         }
-        best = Some(Choice { class, rank, at, free, share });
+        best = Some(Choice { class, load, rank, at, free, share });
     }
     best.map(|best| best.share)
 }

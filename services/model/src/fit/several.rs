@@ -3,7 +3,7 @@
 //! Without a network all nodes are equally close, and the preferred ones are taken. With one, a demand goes to the lowest
 //! switch that can hold it: of several on one level to the one where the fewest nodes would do for it. Below a higher
 //! switch it fills leaf switches, those with most room first, so that it is on few; the last is the one that it fits
-//! best. Weights count among the nodes of a switch.
+//! best. Weights, and with `LLN` loads, count among the nodes of a switch.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 
 use super::contiguous::among_neighbours;
 use super::demand::{Demand, GpuCounts, MemoryNeed};
+use super::load::Load;
 use super::network::Group;
 use super::place::{Terrain, cut};
 use super::site::{Free, Share, Site};
@@ -20,6 +21,7 @@ pub(super) struct Room<'f> {
     pub(super) site: usize,
     pub(super) order: u32,
     weight: u32,
+    load: Load,
     avoided: bool,
     pub(super) required: bool,
     pub(super) tasks: u32,
@@ -41,6 +43,7 @@ pub(super) fn on_several<'f>(
             site: at,
             order: site.node.order,
             weight: site.weight,
+            load: Load::of(site, &free, demand.least_loaded),
             avoided: !demand.wants_gpus() && !site.gpus.is_empty(),
             required: demand.request.nodes_required.binary_search(name).is_ok(),
             tasks,
@@ -73,7 +76,7 @@ fn among(demand: &Demand<'_>, terrain: Terrain<'_, '_>, rooms: &mut [&Room<'_>])
 }
 
 /// In which order rooms are taken. A demand of exactly so many nodes takes the preferred ones. One that may spread takes
-/// large rooms first, for few nodes. Where neither has enough tasks, or enough GPUs, the largest rooms decide.
+/// large rooms first, for few nodes. With `LLN` both take the least loaded. Where neither has enough tasks, or enough GPUs, the largest rooms decide.
 #[derive(Clone, Copy)]
 enum Attempt {
     Preferred,
@@ -93,6 +96,9 @@ impl Attempt {
     /// order of preference, or in that of an earlier attempt.
     fn sort(self, demand: &Demand<'_>, rooms: &mut [&Room<'_>], rank: impl Fn(&Room<'_>) -> usize) {
         match self {
+            Attempt::Preferred if demand.least_loaded => rooms.sort_by_key(|room| {
+                (!room.required, rank(room), room.weight, room.avoided, room.load, room.order)
+            }),
             Attempt::Preferred if demand.nodes_max == Some(demand.nodes_min) => {
                 rooms.sort_by_key(|room| (!room.required, rank(room)));
             }

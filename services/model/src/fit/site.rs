@@ -294,6 +294,18 @@ impl<'a> Site<'a> {
 }
 
 impl Free {
+    /// Leaves these CPUs out.
+    pub fn leave_out(&mut self, cpus: &Bits) {
+        self.cpus.remove_all(cpus);
+        self.cpu_count = self.cpu_count.min(self.cpus.count());
+    }
+
+    /// Leaves no CPUs but these.
+    pub fn leave_only(&mut self, cpus: &Bits) {
+        self.cpus = self.cpus.common(cpus);
+        self.cpu_count = self.cpu_count.min(self.cpus.count());
+    }
+
     /// Gives a share away.
     pub fn take(&mut self, share: &Share) {
         self.cpus.remove_all(&share.cpus);

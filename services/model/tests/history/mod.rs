@@ -231,6 +231,13 @@ impl History {
             start,
             end: start.plus_seconds(60 + i64::from(b % 100)),
             nodes: vec![NODES[usize::from(b) % 3].into()],
+            cpus: (a.is_multiple_of(3))
+                .then(|| ReservedCpus {
+                    node: NODES[usize::from(b) % 3].into(),
+                    cpus: [u32::from(a % 4)].into_iter().collect(),
+                })
+                .into_iter()
+                .collect(),
             flags,
             ..ReservationDefinition::default()
         };

@@ -41,7 +41,8 @@ impl<'a> Planning<'a, '_> {
     /// Whether a kind fits if nothing runs, and why not. It looks at configuration and nodes alone.
     fn judge_when_empty(&self, turn: Turn<'_>, number: usize) -> Judgement {
         let kind = self.kinds.get(number);
-        let up = |site: usize| self.ground.whole(site).map(Cow::Borrowed);
+        let whole = |site: usize| self.ground.whole(site).map(Cow::Borrowed);
+        let up = |site: usize| Some(self.reservations.within(kind.access, site, whole(site)?));
         let steps = Cell::new(0);
         let place_on = |demand: &Demand<'_>, nodes: &[usize]| {
             place(demand, self.ground.bare_terrain(&steps), nodes, &up)

@@ -34,6 +34,7 @@ mod judging;
 mod kinds;
 mod licenses;
 mod limits;
+mod named;
 mod plan;
 mod policy;
 mod preemption;

@@ -410,8 +410,8 @@ impl<'a> Planning<'a, '_> {
         open.retain(|site| ground.has(*site, cpus, gpus));
         let kind = self.kinds.get(number);
         let free = |site: usize| {
-            let is_kept = self.reservations.closing(kind.access, site, self.now, until).is_some();
-            if is_kept { None } else { self.ground.free_until(site, until, &self.promises) }
+            let free = || self.ground.free_until(site, until, &self.promises);
+            self.reservations.open(kind.access, site, (self.now, until), free)
         };
         place(kind.demand.as_ref()?, self.ground.terrain(), kind.open.as_ref()?, &free)
     }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use daybook_model::fit::{Amounts, Free, Share, Site};
 use daybook_schemas::UtcMicros;
 
+use crate::named::Named;
 use crate::preemption::Gain;
 use crate::releases::{Found, Part};
 use crate::timeline::Timeline;
@@ -54,6 +55,8 @@ pub(crate) struct Promises {
     rooms: BTreeMap<usize, Vec<(Amounts, UtcMicros)>>,
     /// What of each node is coming free by runs that are ending.
     ending: BTreeMap<usize, Amounts>,
+    /// CPUs that are kept by name, beside their numbers.
+    named: Named,
     /// What each node has over time, where that is drawn; then nothing more is put into the lists.
     drawn: Option<Drawn>,
 }
@@ -76,6 +79,7 @@ impl Promises {
             last_start: None,
             rooms: BTreeMap::new(),
             ending: BTreeMap::new(),
+            named: Named::default(),
             drawn: None,
         }
     }
@@ -170,8 +174,9 @@ impl Promises {
     /// Keeps the parts of a start to come.
     pub(crate) fn keep(&mut self, found: Found) {
         let Found { start, end, parts } = found;
-        for Part { site, taken, free } in parts {
+        for Part { site, taken, cpus, free } in parts {
             self.is_kept[site] = true;
+            cpus.into_iter().for_each(|cpus| self.named.keep(site, (start, end), cpus));
             if let Some(end) = end {
                 self.ends.insert((end, site));
             }
@@ -208,6 +213,19 @@ impl Promises {
         if self.is_untouched(at) {
             return free;
         }
+        let free = self.without_amounts(site, at, free, from, until);
+        self.named.without(at, free, from, until)
+    }
+
+    /// The same by numbers.
+    fn without_amounts<'f>(
+        &self,
+        site: &Site<'_>,
+        at: usize,
+        free: Cow<'f, Free>,
+        from: Option<UtcMicros>,
+        until: Option<UtcMicros>,
+    ) -> Cow<'f, Free> {
         if let Some(Drawn { now, timelines }) = &self.drawn {
             let Some(timeline) = &timelines[at] else { return free };
             let mut there = timeline.least(from.unwrap_or(*now), until);
@@ -244,6 +262,18 @@ impl Promises {
     /// `free` of a node, from now to `until`, without what is kept there; `gains` are in `free` and come back later, if ever,
     /// as far as was known when it was kept.
     pub(crate) fn without_gains<'f>(
+        &self,
+        site: &Site<'_>,
+        at: usize,
+        free: Cow<'f, Free>,
+        (now, until): (UtcMicros, Option<UtcMicros>),
+        gains: &[&Gain],
+    ) -> Cow<'f, Free> {
+        let free = self.amounts_without_gains(site, at, free, (now, until), gains);
+        self.named.without(at, free, None, until)
+    }
+
+    fn amounts_without_gains<'f>(
         &self,
         site: &Site<'_>,
         at: usize,

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 
-use daybook_model::fit::{Amounts, Demand, Free, Share, place};
+use daybook_model::fit::{Amounts, Bits, Demand, Free, Share, place};
 use daybook_model::{Cluster, Run};
 use daybook_schemas::orders::RunWish;
 use daybook_schemas::{RunId, UtcMicros};
@@ -111,6 +111,8 @@ pub(crate) struct Found {
 pub(crate) struct Part {
     pub(crate) site: usize,
     pub(crate) taken: Amounts,
+    /// Which CPUs, where a reservation keeps some of the node's: only numbers of them would not say whose they are.
+    pub(crate) cpus: Option<Bits>,
     /// What the node has at the start beside all promises; empty where it is known over time.
     pub(crate) free: Amounts,
 }
@@ -334,17 +336,17 @@ impl<'g, 'a> Future<'g, 'a> {
         let end = wanted.end(start);
         let left = |site: usize| {
             self.ground.count_steps(1);
-            if reservations.closing(access, site, start, end).is_some() {
-                return None;
-            }
-            let free = Cow::Borrowed(self.free(site)?);
-            Some(promises.without(&self.ground.sites[site], site, free, Some(start), end))
+            reservations.open(access, site, (start, end), || {
+                let free = Cow::Borrowed(self.free(site)?);
+                Some(promises.without(&self.ground.sites[site], site, free, Some(start), end))
+            })
         };
         let shares = place(wanted.demand, self.ground.terrain(), order, &left)?;
         let parts = shares.iter().filter_map(|share| {
             let site = &self.ground.sites[share.site];
             let free = site.amounts_free(self.free(share.site)?);
-            Some(Part { site: share.site, taken: site.amounts_taken(share), free })
+            let cpus = reservations.is_parted(share.site).then(|| share.cpus.clone());
+            Some(Part { site: share.site, taken: site.amounts_taken(share), cpus, free })
         });
         Some(Found { start, end, parts: parts.collect() })
     }

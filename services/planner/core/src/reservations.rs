@@ -1,12 +1,14 @@
 //! Reservations as one cycle sees them: which nodes are kept from whom, and when.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use daybook_model::fit::{Bits, Free};
 use daybook_model::{Cluster, Job, Reservation, Window};
-use daybook_schemas::UtcMicros;
 use daybook_schemas::job::Reason;
 use daybook_schemas::reservation::named;
+use daybook_schemas::{NodeName, UtcMicros};
 
 use crate::ground::Ground;
 
@@ -49,6 +51,8 @@ struct Held<'a> {
     window: Window,
     /// Its nodes' numbers, ascending.
     sites: Vec<usize>,
+    /// Of one that keeps CPUs: which, of each of these nodes; empty: whole nodes.
+    cpus: Vec<Bits>,
 }
 
 /// Where a job is tried: first there, then here; for the last it waits.
@@ -69,14 +73,21 @@ impl<'a> Reservations<'a> {
         let mut found = Reservations { now, all: Vec::new(), by_site: Vec::new(), opens: Vec::new() };
         for (name, reservation) in cluster.reservations() {
             let Some(window) = reservation.window(now) else { continue };
-            let nodes = reservation.definition.nodes.iter();
-            let mut sites: Vec<usize> = nodes.filter_map(|node| ground.number(node)).collect();
-            sites.sort_unstable();
+            let definition = &reservation.definition;
+            let mut kept: Vec<(usize, &NodeName)> =
+                definition.nodes.iter().filter_map(|node| Some((ground.number(node)?, node))).collect();
+            kept.sort_unstable();
+            let bits = |(site, node): &(usize, &NodeName)| {
+                let end = ground.sites[*site].node.definition.cpus;
+                definition.cpus_of(node).map(|cpus| Bits::of(cpus, end))
+            };
+            let cpus: Vec<Bits> = kept.iter().filter_map(bits).collect();
+            let sites: Vec<usize> = kept.into_iter().map(|(site, _)| site).collect();
             ground.count_steps(sites.len());
             found.by_site.resize(ground.sites.len(), Vec::new());
             sites.iter().for_each(|site| found.by_site[*site].push(found.all.len()));
             found.opens.extend(sites.iter().map(|site| (window.end, *site)));
-            found.all.push(Held { name, reservation, window, sites });
+            found.all.push(Held { name, reservation, window, sites, cpus });
         }
         found.opens.sort_unstable();
         found
@@ -175,7 +186,7 @@ impl<'a> Reservations<'a> {
         (!flags.flex && flags.begins_in.is_none()).then_some(held.window)
     }
 
-    /// The reservation that keeps a node at some instant from `from` to `until` (`None`: for ever) from a job tried so;
+    /// The reservation that keeps a node, or CPUs of it, at some instant from `from` to `until` (`None`: for ever) from a job tried so;
     /// one for maintenance before others.
     pub(crate) fn closing(
         &self,
@@ -188,6 +199,49 @@ impl<'a> Reservations<'a> {
         let meets = |number: &usize| self.all[*number].reservation.meets(self.now, from, until);
         let closing = there.filter(|number| self.counts_against(access, *number)).filter(meets);
         closing.max_by_key(|number| self.is_maintenance(*number))
+    }
+
+    /// The CPUs that a reservation keeps of a node; `None`: all of it.
+    fn cpus_on(&self, number: usize, site: usize) -> Option<&Bits> {
+        let held = &self.all[number];
+        held.cpus.get(held.sites.binary_search(&site).ok()?)
+    }
+
+    /// Whether some reservation keeps CPUs of a node: which CPUs something gets there is no matter of numbers alone.
+    pub(crate) fn is_parted(&self, site: usize) -> bool {
+        let there = self.by_site.get(site).into_iter().flatten();
+        there.into_iter().any(|number| self.cpus_on(*number, site).is_some())
+    }
+
+    /// What of a node's free parts is for a job tried so, others' reservations aside: in one that keeps CPUs only those.
+    pub(crate) fn within<'f>(&self, access: Access, site: usize, free: Cow<'f, Free>) -> Cow<'f, Free> {
+        let own = access.number().filter(|number| !self.all[*number].reservation.definition.flags.flex);
+        let Some(cpus) = own.and_then(|number| self.cpus_on(number, site)) else { return free };
+        let mut free = free;
+        free.to_mut().leave_only(cpus);
+        free
+    }
+
+    /// What of a node's free parts a job tried so may have at every instant from `from` to `until` (`None`: for ever); `None`
+    /// where a reservation keeps all of the node from it. `free` is asked for only where none does.
+    pub(crate) fn open<'f>(
+        &self,
+        access: Access,
+        site: usize,
+        (from, until): (UtcMicros, Option<UtcMicros>),
+        free: impl FnOnce() -> Option<Cow<'f, Free>>,
+    ) -> Option<Cow<'f, Free>> {
+        let Some(there) = self.by_site.get(site).filter(|there| !there.is_empty()) else { return free() };
+        let is_kept = |number: &usize| {
+            self.counts_against(access, *number) && self.all[*number].reservation.meets(self.now, from, until)
+        };
+        let mut kept = Vec::new();
+        for number in there.iter().copied().filter(is_kept) {
+            kept.push(self.cpus_on(number, site)?);
+        }
+        let mut free = self.within(access, site, free()?);
+        kept.into_iter().for_each(|cpus| free.to_mut().leave_out(cpus));
+        Some(free)
     }
 
     /// Slurm's rule for reservations that overlap: one for maintenance gives way to none, one that may overlap only to

@@ -5,7 +5,10 @@ mod support;
 use std::sync::Arc;
 
 use daybook_schemas::events::{ReservationCreated, ReservationDeleted};
-use daybook_schemas::reservation::{Repeat, ReservationDefinition, ReservationFlags, ReservationUser};
+use daybook_schemas::grammar::index_set::IndexSet;
+use daybook_schemas::reservation::{
+    Repeat, ReservationDefinition, ReservationFlags, ReservationUser, ReservedCpus,
+};
 use daybook_schemas::run::ExitStatus;
 use daybook_schemas::{NodeName, RunId, Seconds, Subject, UtcMicros};
 use proptest::prelude::*;
@@ -27,6 +30,8 @@ enum Act {
     Reserve {
         name: u8,
         nodes: u8,
+        /// Which CPUs of each; none: all.
+        cpus: Option<u8>,
         begins_in: i64,
         seconds: i64,
         user: u32,
@@ -65,9 +70,9 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     let act = prop_oneof![
         5 => (0u32..3, 1u32..90, 1u32..3, 1u32..5, names)
             .prop_map(|(user, minutes, nodes, cpus, names)| Act::Submit { user, minutes, nodes, cpus, names }),
-        3 => (0u8..4, 1u8..8, 0i64..4_000, 60i64..3_000, 0u32..3, flags()).prop_map(
-            |(name, nodes, begins_in, seconds, user, flags)| Act::Reserve {
-                name, nodes, begins_in, seconds, user, flags
+        3 => ((0u8..4, 1u8..8, prop::option::of(1u8..16)), 0i64..4_000, 60i64..3_000, 0u32..3, flags()).prop_map(
+            |((name, nodes, cpus), begins_in, seconds, user, flags)| Act::Reserve {
+                name, nodes, cpus, begins_in, seconds, user, flags
             }
         ),
         1 => (0u8..4).prop_map(Act::Unreserve),
@@ -105,18 +110,27 @@ fn perform(simulation: &mut Simulation, act: &Act) {
             (request.tasks_given, request.cpus_per_task) = (true, *cpus);
             simulation.submit(spec);
         }
-        Act::Reserve { name, nodes, begins_in, seconds, user, flags } => {
+        Act::Reserve { name, nodes, cpus, begins_in, seconds, user, flags } => {
             let name = format!("r{name}");
             if simulation.cluster.reservations().contains_key(name.as_str()) {
                 return;
             }
             let chosen = (0..3).filter(|bit| nodes & (1 << bit) != 0).map(|bit| NodeName::from(NODES[bit]));
+            let chosen: Vec<NodeName> = chosen.collect();
+            let of_mask = |mask: u8| -> IndexSet { (0..4).filter(|cpu| mask & (1 << cpu) != 0).collect() };
+            let kept = |node: &NodeName| {
+                let cpus = of_mask((*cpus)?);
+                Some(ReservedCpus { node: node.clone(), cpus })
+            };
+            let cpus = chosen.iter().filter_map(kept);
+            let cpus = cpus.collect();
             let start = simulation.now.plus_seconds(*begins_in);
             let reservation = ReservationDefinition {
                 name,
                 start,
                 end: start.plus_seconds(*seconds),
-                nodes: chosen.collect(),
+                cpus,
+                nodes: chosen,
                 users: vec![ReservationUser { uid: *user, name: user.to_string() }],
                 flags: flags.clone(),
                 ..ReservationDefinition::default()
@@ -190,6 +204,11 @@ fn check(simulation: &mut Simulation) {
                 assert!(window.start <= now, "{start:?}: it has begun");
                 assert!(run_end.is_some_and(|end| end <= window.end), "{start:?} ends with it");
                 assert!(start.nodes.iter().all(|share| definition.nodes.contains(&share.node)), "{start:?}");
+                for share in &start.nodes {
+                    let own = definition.cpus_of(&share.node);
+                    let is_own = own.is_none_or(|own| share.cpus.difference(own).is_empty());
+                    assert!(is_own, "{start:?} uses CPUs that its reservation does not keep");
+                }
             }
         } else {
             assert!(job.reservation.is_none(), "{start:?} asks for a reservation");
@@ -201,6 +220,10 @@ fn check(simulation: &mut Simulation) {
                     flags.maintenance || flags.overlap && !other.definition.flags.maintenance
                 });
                 if Some(&**name) == own || gives_way || !other.definition.nodes.contains(&share.node) {
+                    continue;
+                }
+                let kept = other.definition.cpus_of(&share.node);
+                if kept.is_some_and(|kept| kept.intersection(&share.cpus).is_empty()) {
                     continue;
                 }
                 let end = run_end.or(limit);

@@ -76,8 +76,8 @@ fn what_is_missing_or_wrong_is_said_before_anything_is_sent() {
             error("Unknown parameter foo=1.  No reservation created."),
         ),
         (
-            "scontrol create reservation corecnt=4",
-            error("corecnt of a reservation is not supported by daybook yet.  No reservation created."),
+            "scontrol create reservation corecnt=4x",
+            error("Invalid core count corecnt=4x.  No reservation created."),
         ),
         (
             "scontrol update reservation= duration=5",

@@ -1,11 +1,12 @@
 //! Reservations: made, changed and deleted by operators and administrators. Slurm's rules and words.
 
+mod cores;
 mod nodes;
 
 use daybook_model::{Cluster, Reservation, Window};
 use daybook_schemas::api::{
-    ApiError, ErrorCode, ListChange, Peer, ReservationDeletion, ReservationFlag, ReservationRequest,
-    ReservationWish,
+    ApiError, ErrorCode, FlagChange, ListChange, Peer, ReservationDeletion, ReservationFlag,
+    ReservationRequest, ReservationWish,
 };
 use daybook_schemas::events::{ReservationCreated, ReservationDeleted, ReservationUpdated};
 use daybook_schemas::reservation::{NodeChoice, ReservationDefinition, ReservationUser, named};
@@ -117,8 +118,26 @@ fn create(
         Some(name) => checked_name(cluster, name, now)?,
         None => generated_name(cluster, &made),
     };
-    nodes::choose(cluster, &mut made, wish, now)?;
+    match &wish.core_counts {
+        Some(counts) => cores::choose(cluster, &mut made, wish, counts, now)?,
+        None => nodes::choose(cluster, &mut made, wish, now)?,
+    }
     Ok(made)
+}
+
+/// As in Slurm the cores of a reservation stay those that it was made with.
+fn check_cores_stay(before: &ReservationDefinition, wish: &ReservationWish) -> Result<(), ApiError> {
+    let all_of_partition = |change: &FlagChange| change.flag == ReservationFlag::PartitionNodes;
+    let chooses_nodes = wish.nodes.is_some()
+        || wish.node_count.is_some()
+        || wish.partition.is_some()
+        || wish.features.is_some()
+        || wish.flags.iter().any(all_of_partition);
+    if wish.core_counts.is_some() || before.is_of_cpus() && chooses_nodes {
+        return Err(ApiError::new(ErrorCode::WrongState, "Core-based reservation can not be updated")
+            .detail("which cores it keeps cannot be changed: delete it and make another"));
+    }
+    Ok(())
 }
 
 fn update(
@@ -128,6 +147,7 @@ fn update(
 ) -> Result<ReservationDefinition, ApiError> {
     let invalid = || ApiError::new(ErrorCode::InvalidReservation, "Requested reservation is invalid");
     let before = present(cluster, wish.name.as_deref().unwrap_or_default(), now).ok_or_else(invalid)?;
+    check_cores_stay(&before.definition, wish)?;
     let mut made = (*before.definition).clone();
     // As it is at this instant: one that repeats may have moved on since the last commit.
     let Window { start, end } = before.window(now).ok_or_else(invalid)?;
@@ -165,7 +185,9 @@ fn update(
         || wish.features.is_some()
         || changes_time
         || !wish.flags.is_empty();
-    if changes_nodes {
+    if changes_nodes && made.is_of_cpus() {
+        cores::check_kept(cluster, &made, now)?;
+    } else if changes_nodes {
         nodes::choose(cluster, &mut made, wish, now)?;
     }
     Ok(made)

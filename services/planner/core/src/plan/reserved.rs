@@ -58,8 +58,10 @@ impl<'a> Planning<'a, '_> {
             return keeper;
         }
         let until = self.reservations.until(kind.access, self.end_of(seconds));
-        let free =
-            |site: usize| -> Option<Cow<'_, _>> { self.ground.free_until(site, until, &self.promises) };
+        let free = |site: usize| -> Option<Cow<'_, _>> {
+            let free = self.ground.free_until(site, until, &self.promises)?;
+            Some(self.reservations.within(kind.access, site, free))
+        };
         let shares = kind
             .demand
             .as_ref()

@@ -105,15 +105,17 @@ impl<'a> Planning<'a, '_> {
         }
         let free = |site: usize| {
             self.ground.count_steps(1);
-            if self.reservations.closing(kind.access, site, self.now, until).is_some() {
-                return None;
-            }
-            let now = self.ground.free(site)?;
-            let ending = known.ending.get(&site).into_iter().flatten();
-            let gains: Vec<&Gain> = ending.chain(gains.get(&site).into_iter().flatten().copied()).collect();
-            let mut free = Cow::Borrowed(now);
-            gains.iter().for_each(|gain| free.to_mut().give(&gain.share));
-            Some(self.promises.without_gains(&self.ground.sites[site], site, free, (self.now, until), &gains))
+            let free = || {
+                let now = self.ground.free(site)?;
+                let ending = known.ending.get(&site).into_iter().flatten();
+                let gains: Vec<&Gain> =
+                    ending.chain(gains.get(&site).into_iter().flatten().copied()).collect();
+                let mut free = Cow::Borrowed(now);
+                gains.iter().for_each(|gain| free.to_mut().give(&gain.share));
+                let window = (self.now, until);
+                Some(self.promises.without_gains(&self.ground.sites[site], site, free, window, &gains))
+            };
+            self.reservations.open(kind.access, site, (self.now, until), free)
         };
         place(kind.demand.as_ref()?, self.ground.terrain(), &kind.order, &free)
     }

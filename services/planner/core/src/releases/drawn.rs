@@ -42,7 +42,7 @@ impl Releases<'_> {
                 && let Some(taken) = only.needed.as_ref().and_then(|needed| needed.takes.clone())
             {
                 ground.count_steps(1);
-                let parts = vec![Part { site: only.site, taken, free: Default::default() }];
+                let parts = vec![Part { site: only.site, taken, cpus: None, free: Default::default() }];
                 return Some(Some(Found { start, end: wanted.end(start), parts }));
             }
             let touched: Vec<usize> =

@@ -1,7 +1,9 @@
 //! Reservations.
 
 use daybook_schemas::events::ReservationCreated;
-use daybook_schemas::reservation::{Repeat, ReservationDefinition, ReservationFlags, ReservationUser};
+use daybook_schemas::reservation::{
+    Repeat, ReservationDefinition, ReservationFlags, ReservationUser, ReservedCpus,
+};
 use daybook_schemas::{NodeName, Seconds};
 
 use super::super::DAWN;
@@ -13,6 +15,9 @@ impl Script {
         let start = self.simulation.now.plus_seconds(options.number("in").unwrap_or(0).into());
         let mut nodes: Vec<NodeName> = options.list("nodes").into_iter().map(NodeName::from).collect();
         nodes.sort_unstable();
+        let kept = nodes.iter().zip(options.parts("cpus"));
+        let cpus = kept.map(|(node, cpus)| ReservedCpus { node: node.clone(), cpus: cpus.parse().unwrap() });
+        let cpus = cpus.collect();
         let user = |uid: &str| ReservationUser { uid: uid.parse().unwrap(), name: uid.to_string() };
         let mut flags = ReservationFlags::default();
         for flag in options.list("flags") {
@@ -38,6 +43,7 @@ impl Script {
             start,
             end: start.plus_seconds(options.number("for").unwrap_or(3_600).into()),
             nodes,
+            cpus,
             users: options.list("uids").into_iter().map(user).collect(),
             accounts: options.list("accounts").into_iter().map(str::to_string).collect(),
             flags,

@@ -47,6 +47,7 @@ impl Script {
                 ..PreemptionParameters::new(by, mode)
             });
         }
+        parameters.least_loaded |= options.get("lln").is_some();
         if let Some(seconds) = options.number("kill_wait") {
             parameters.kill_wait = Seconds(seconds.into());
         }
@@ -134,6 +135,7 @@ pub(super) fn definition(name: &str, options: &mut Options<'_>) -> PartitionDefi
     definition.max_nodes = options.number("max_nodes");
     definition.priority_tier = options.number("tier").unwrap_or(1);
     definition.exclusive = options.get("exclusive").is_some();
+    definition.least_loaded = options.get("lln").is_some();
     definition.preempt_mode = options.get("mode").map(preempt_mode);
     definition.grace_time = Seconds(options.number("grace").unwrap_or(0).into());
     definition.state = match options.get("state") {

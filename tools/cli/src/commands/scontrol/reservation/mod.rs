@@ -46,7 +46,8 @@ fn complete(wish: &ReservationWish) -> Result<(), &'static str> {
         return Err("Start time cannot be after end time.");
     }
     let takes_partition = wish.partition.is_some() && flags::has_partition_nodes(&wish.flags);
-    if wish.nodes.is_none() && wish.node_count.is_none() && !takes_partition {
+    let says_how_much = wish.nodes.is_some() || wish.node_count.is_some() || wish.core_counts.is_some();
+    if !says_how_much && !takes_partition {
         return Err("CoreCnt, Nodes, NodeCnt, TRES or Watts must be specified.");
     }
     if wish.users.is_none() && wish.accounts.is_none() {

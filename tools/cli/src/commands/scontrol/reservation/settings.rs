@@ -34,6 +34,7 @@ enum Key {
     Duration,
     Nodes,
     NodeCount,
+    CoreCount,
     Features,
     Partition,
     Users,
@@ -52,6 +53,10 @@ const KEYS: &[(&str, usize, Key)] = &[
     ("duration", 1, Key::Duration),
     ("nodecnt", 5, Key::NodeCount),
     ("nodecount", 5, Key::NodeCount),
+    ("corecnt", 5, Key::CoreCount),
+    ("corecount", 5, Key::CoreCount),
+    ("cpucnt", 5, Key::CoreCount),
+    ("cpucount", 5, Key::CoreCount),
     ("nodes", 5, Key::Nodes),
     ("features", 2, Key::Features),
     ("partitionname", 1, Key::Partition),
@@ -61,7 +66,6 @@ const KEYS: &[(&str, usize, Key)] = &[
     ("tres", 1, Key::Tres),
     ("burstbuffer", 2, Key::Refused),
     ("comment", 3, Key::Refused),
-    ("corecnt", 5, Key::Refused),
     ("groups", 1, Key::Refused),
     ("licenses", 1, Key::Refused),
     ("maxstartdelay", 1, Key::Refused),
@@ -141,15 +145,8 @@ fn set(wish: &mut ReservationWish, key: Key, value: &str, way: Way) -> Result<()
             wish.nodes = Some(NamedNodes::These(names.into_iter().map(NodeName::from).collect()));
         }
         Key::NodeCount => wish.node_count = Some(value.parse().map_err(|_| invalid("node count"))?),
-        Key::Tres => match value.split_once('=') {
-            Some((name, count)) if name.eq_ignore_ascii_case("node") => {
-                wish.node_count = Some(count.parse().map_err(|_| invalid("TRES"))?);
-            }
-            _ => {
-                return Err("A reservation of other TRES than whole nodes is not supported by daybook yet:"
-                    .to_string());
-            }
-        },
+        Key::CoreCount => wish.core_counts = Some(counts(value).ok_or_else(|| invalid("core count"))?),
+        Key::Tres => set_tres(wish, value)?,
         Key::Features => {
             wish.features = Some(features::parse(value).map_err(|refusal| match refusal {
                 features::Refusal::Invalid => invalid("features"),
@@ -169,6 +166,38 @@ fn set(wish: &mut ReservationWish, key: Key, value: &str, way: Way) -> Result<()
             wish.flags.extend(changes);
         }
         Key::Refused => {}
+    }
+    Ok(())
+}
+
+/// `4,8`
+fn counts(text: &str) -> Option<Vec<u32>> {
+    text.split(',').map(|count| count.parse().ok()).collect()
+}
+
+/// `node=2,cpu=4,8`: what stands behind a comma without a name is another count of CPUs.
+fn set_tres(wish: &mut ReservationWish, value: &str) -> Result<(), String> {
+    let mut cores: Vec<&str> = Vec::new();
+    let mut is_cpu = false;
+    for word in value.split(',') {
+        let (name, count) = match word.split_once('=') {
+            Some((name, count)) => (name.to_ascii_lowercase(), count),
+            None if is_cpu => ("cpu".to_string(), word),
+            None => return Err("Invalid TRES".to_string()),
+        };
+        is_cpu = name == "cpu";
+        match name.as_str() {
+            "cpu" => cores.push(count),
+            "node" => wish.node_count = Some(count.parse().map_err(|_| "Invalid TRES node count")?),
+            _ => {
+                return Err(
+                    "A reservation of other TRES than nodes and CPUs is not supported by daybook yet:".into(),
+                );
+            }
+        }
+    }
+    if !cores.is_empty() {
+        wish.core_counts = Some(counts(&cores.join(",")).ok_or("Invalid TRES core count")?);
     }
     Ok(())
 }
@@ -207,12 +236,26 @@ mod tests {
         assert_eq!(wish.nodes, Some(NamedNodes::All));
         let wish = read_all("res=r1 tres=node=3 dur=infinite", Purpose::Create).expect("settings");
         assert_eq!((wish.node_count, wish.duration), (Some(3), Some(Seconds(31_536_000))));
+        for (text, cores, nodes) in [
+            ("res corecnt=8 nodecnt=2", vec![8], Some(2)),
+            ("res corecount=4,2 nodes=a,b", vec![4, 2], None),
+            ("res cpucnt=4", vec![4], None),
+            ("res tres=cpu=6", vec![6], None),
+            ("res tres=node=2,cpu=4,5", vec![4, 5], Some(2)),
+            ("res tres=cpu=4,5,node=2", vec![4, 5], Some(2)),
+        ] {
+            let wish = read_all(text, Purpose::Create).expect(text);
+            assert_eq!((wish.core_counts, wish.node_count), (Some(cores), nodes), "{text}");
+        }
     }
 
     #[test]
     fn what_makes_no_sense_or_is_not_supported_is_refused() {
         for text in [
-            "reservation corecnt=4",
+            "reservation corecnt=x",
+            "reservation corecnt=",
+            "reservation corecnt=4,",
+            "reservation corecnt=-1",
             "reservation groups=staff",
             "reservation licenses=x:1",
             "reservation users=-alice",
@@ -223,7 +266,10 @@ mod tests {
             "reservation flags=nosuch",
             "reservation duration=abc",
             "reservation start=abc",
-            "reservation tres=cpu=4",
+            "reservation tres=gres/gpu=4",
+            "reservation tres=cpu=x",
+            "reservation tres=node=1,2",
+            "reservation tres=4",
             "reservation nosuch=1",
             "reservation nosuch",
         ] {

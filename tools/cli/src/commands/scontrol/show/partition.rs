@@ -74,10 +74,11 @@ fn text(partition: &PartitionView, flags: Flags) -> String {
         yes_no(definition.hidden)
     ));
     record.line(format!(
-        "MaxNodes={} MaxTime={} MinNodes={} LLN=NO MaxCPUsPerNode=UNLIMITED",
+        "MaxNodes={} MaxTime={} MinNodes={} LLN={} MaxCPUsPerNode=UNLIMITED",
         definition.max_nodes.map_or("UNLIMITED".to_string(), |most| most.to_string()),
         format_time_limit(definition.max_time),
-        definition.min_nodes
+        definition.min_nodes,
+        yes_no(definition.least_loaded)
     ));
     let nodes =
         daybook_schemas::grammar::hostlist::compress(definition.nodes.iter().map(|name| name.as_str()));

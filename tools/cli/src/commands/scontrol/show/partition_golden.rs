@@ -49,3 +49,12 @@ fn one_line_holds_everything() {
     expect!["PartitionName=gpu AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL AllocNodes=ALL Default=NO QoS=N/A DefaultTime=01:00:00 DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden=NO MaxNodes=UNLIMITED MaxTime=1-00:00:00 MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED Nodes=gpu[01-02] PriorityJobFactor=5 PriorityTier=1 RootOnly=NO ReqResv=NO OverSubscribe=NO OverTimeLimit=NONE PreemptMode=OFF State=UP TotalCPUs=16 TotalNodes=2 SelectTypeParameters=NONE JobDefaults=(null) DefMemPerNode=UNLIMITED MaxMemPerNode=UNLIMITED TRES=cpu=16,mem=32000M,node=2,billing=16,gres/gpu=8\n"]
         .assert_eq(&text(&sample::partitions()[2], flags));
 }
+
+#[test]
+fn a_partition_says_whether_it_takes_the_least_loaded_nodes() {
+    let mut partition = sample::partitions().remove(0);
+    for (least_loaded, expected) in [(true, " LLN=YES "), (false, " LLN=NO ")] {
+        partition.definition.least_loaded = least_loaded;
+        assert!(text(&partition, Flags::default()).contains(expected));
+    }
+}

@@ -66,6 +66,9 @@ fn text(found: &ReservationView, flags: Flags, instants: &Instants) -> String {
         definition.partition.as_deref().unwrap_or("(null)"),
         definition.flags_notation()
     ));
+    for kept in &found.core_ids {
+        record.line(format!("  NodeName={} CoreIDs={}", kept.node, kept.cores));
+    }
     record.line(format!("TRES=cpu={}", found.cpus));
     let users: Vec<&str> = definition.users.iter().map(|user| user.name.as_str()).collect();
     record.line(format!(

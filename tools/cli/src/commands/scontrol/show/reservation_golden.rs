@@ -2,6 +2,7 @@
 
 use daybook_schemas::NodeName;
 use daybook_schemas::UtcMicros;
+use daybook_schemas::api::ReservedCores;
 use daybook_schemas::reservation::{NodeChoice, ReservationDefinition, ReservationFlags, ReservationUser};
 use expect_test::expect;
 
@@ -26,6 +27,7 @@ fn r1() -> ReservationView {
         active: false,
         cpus: 8,
         cores: 8,
+        core_ids: Vec::new(),
         jobs: 0,
     }
 }
@@ -47,6 +49,7 @@ fn maint() -> ReservationView {
         active: false,
         cpus: 32,
         cores: 32,
+        core_ids: Vec::new(),
         jobs: 0,
     }
 }
@@ -72,6 +75,29 @@ fn a_reservation_is_shown_as_slurm_shows_it() {
 
     "#]]
     .assert_eq(&text(&maint(), Flags::default(), &instants));
+}
+
+#[test]
+fn cores_are_shown_node_by_node() {
+    let cores = |node: &str, cores: &str| ReservedCores {
+        node: NodeName::from(node),
+        cores: cores.parse().expect("cores"),
+    };
+    let mut found = r1();
+    found.definition.nodes = vec![NodeName::from("node01"), NodeName::from("node02")];
+    (found.cpus, found.cores) = (10, 5);
+    found.core_ids = vec![cores("node01", "0-2"), cores("node02", "0,3")];
+    expect![[r#"
+        ReservationName=r1 StartTime=2026-12-02T01:25:01 EndTime=2026-12-02T01:30:01 Duration=00:05:00
+           Nodes=node[01-02] NodeCnt=2 CoreCnt=5 Features=(null) PartitionName=(null) Flags=SPEC_NODES
+             NodeName=node01 CoreIDs=0-2
+             NodeName=node02 CoreIDs=0,3
+           TRES=cpu=10
+           Users=alice Groups=(null) Accounts=(null) Licenses=(null) State=INACTIVE BurstBuffer=(null) Watts=n/a
+           MaxStartDelay=(null)
+
+    "#]]
+    .assert_eq(&text(&found, Flags::default(), &sample::instants()));
 }
 
 #[test]
