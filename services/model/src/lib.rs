@@ -9,6 +9,7 @@
 mod accounts;
 mod allowance;
 mod array;
+mod billing;
 mod charges;
 mod circle;
 mod cluster;

@@ -214,6 +214,7 @@ fn full_partition() -> PartitionDefinition {
         qos: Some("gpuqos".to_string()),
         preempt_mode: Some(PreemptMode::Cancel),
         grace_time: Seconds(30),
+        billing_weights: Some(billing_weights::parse("CPU=1.0,Mem=0.25G,GRES/gpu=2.0").expect("weights")),
     }
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use daybook_schemas::accounts::{FACTOR_ONE, Qos, QosFlag};
 use daybook_schemas::node::AccountingEnforcement;
-use daybook_schemas::run::RunNode;
 use daybook_schemas::{JobId, RunId, UtcMicros};
 
 use super::{Charge, Charges, OfRun, Scope, amounts};
@@ -76,19 +75,19 @@ impl Cluster {
         let counted = self.runs.get(&id).filter(|run| run.end.is_none()).and_then(|run| {
             let job = run.parted_from.as_ref().or_else(|| self.jobs.get(&id.job))?;
             let from = self.priorities.calculated.map_or(run.allocated, |last| last.max(run.allocated));
-            Some((Charge::of(job, &run.partition), self.of_run(job, &run.nodes, run.limit_end(), from)))
+            Some((Charge::of(job, &run.partition), self.of_run(job, &Counts::of_run(run), run.limit_end(), from)))
         });
         let mut charges = std::mem::take(&mut self.charges);
         charges.set_run(id, counted, |charge| self.scopes_of(charge));
         self.charges = charges;
     }
 
-    fn of_run(&self, job: &Job, nodes: &[RunNode], ends: Option<UtcMicros>, from: UtcMicros) -> OfRun {
+    fn of_run(&self, job: &Job, counts: &Counts, ends: Option<UtcMicros>, from: UtcMicros) -> OfRun {
         let qos = self.accounts.qos(&job.qos);
         let factor = qos.map_or(FACTOR_ONE, |qos| qos.usage_factor);
         let counts_left = qos.is_some_and(|qos| qos.has(QosFlag::UsageFactorSafe));
         OfRun {
-            amounts: Arc::new(amounts(&Counts::of_nodes(nodes), &job.request.licenses)),
+            amounts: Arc::new(amounts(counts, &job.request.licenses)),
             ends,
             from,
             factor,
@@ -101,11 +100,11 @@ impl Cluster {
         &self,
         charges: &mut Charges,
         (id, job, partition): (RunId, &Job, &Arc<str>),
-        nodes: &[RunNode],
+        counts: &Counts,
         (now, ends): (UtcMicros, Option<UtcMicros>),
     ) {
         if charges.is_kept {
-            let counted = Some((Charge::of(job, partition), self.of_run(job, nodes, ends, now)));
+            let counted = Some((Charge::of(job, partition), self.of_run(job, counts, ends, now)));
             charges.set_run(id, counted, |charge| self.scopes_of(charge));
         }
     }

@@ -81,6 +81,7 @@ pub(super) fn submitted(cluster: &mut Cluster, data: &JobSubmitted) {
         ended: None,
         exit: ExitStatus::default(),
         last_nodes: None,
+        last_billing: None,
         gave_way: None,
         cancelled_by: None,
         requeue_when_ended: None,
