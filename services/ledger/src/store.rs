@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use daybook_schemas::billing::{BillingRule, BillingWeights};
 use daybook_schemas::events::ClusterConfigured;
 use daybook_schemas::job::{MemoryRequest, TimeLimit};
 use daybook_schemas::node::{PartitionDefinition, ReturnToService};
@@ -18,7 +19,7 @@ use crate::error::LedgerError;
 use crate::rows::{META, Row, TABLES, Table};
 
 /// The version of rows and rules. A database of another version is posted again from the log.
-pub(crate) const SCHEMA: u32 = 2;
+pub(crate) const SCHEMA: u32 = 3;
 
 const SCHEMA_KEY: &[u8] = b"schema";
 const CURSOR_KEY: &[u8] = b"cursor";
@@ -39,6 +40,8 @@ pub(crate) struct ClusterRow {
     pub(crate) default_memory: Option<MemoryRequest>,
     pub(crate) min_job_age: u64,
     #[serde(default)]
+    pub(crate) billing_rule: BillingRule,
+    #[serde(default)]
     pub(crate) return_to_service: ReturnToService,
     pub(crate) partitions: std::collections::BTreeMap<String, PartitionRow>,
     /// The first registration of any node, in whole seconds.
@@ -49,6 +52,8 @@ pub(crate) struct ClusterRow {
 pub(crate) struct PartitionRow {
     pub(crate) default_time: TimeLimit,
     pub(crate) default_memory: Option<MemoryRequest>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) billing_weights: Option<BillingWeights>,
 }
 
 impl PartitionRow {
@@ -56,6 +61,7 @@ impl PartitionRow {
         PartitionRow {
             default_time: partition.default_time.unwrap_or(partition.max_time),
             default_memory: partition.default_memory,
+            billing_weights: partition.billing_weights.clone(),
         }
     }
 }
@@ -64,6 +70,8 @@ impl ClusterRow {
     pub(crate) fn configure(&mut self, data: &ClusterConfigured) {
         self.name.clone_from(&data.cluster_name);
         self.default_memory = data.parameters.default_memory;
+        self.billing_rule =
+            data.parameters.priority.as_ref().map_or(BillingRule::Sum, |priority| priority.billing_rule());
         self.min_job_age = data.parameters.min_job_age.0;
         self.return_to_service = data.parameters.return_to_service;
         self.partitions =

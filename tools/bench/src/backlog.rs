@@ -169,7 +169,8 @@ fn allocation(number: usize, nodes: &[NodeDefinition]) -> RunAllocated {
         nodes: vec![share],
         time_limit: daybook_schemas::job::TimeLimit::minutes(60),
         reservation: None,
-        price_version: None,
+        billing: None,
+            price_version: None,
     }
 }
 

@@ -314,7 +314,8 @@ pub fn allocation(id: &str, array: Option<ArrayTaskId>, nodes: Vec<RunNode>) -> 
         nodes,
         time_limit: TimeLimit::minutes(60),
         reservation: None,
-        price_version: None,
+        billing: None,
+            price_version: None,
     }
 }
 

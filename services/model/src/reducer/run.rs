@@ -122,7 +122,8 @@ fn keeps_limits(cluster: &Cluster, job: &Job, data: &RunAllocated) -> bool {
     if !cluster.enforces_limits() {
         return true;
     }
-    let need = Need::of_run(cluster, &data.partition, &data.nodes, &job.request.licenses, data.billing, data.time_limit);
+    let given = (&*data.nodes, data.billing);
+    let need = Need::of_run(cluster, &data.partition, given, &job.request.licenses, data.time_limit);
     let charge = Charge::of(job, &Arc::from(data.partition.as_str()));
     cluster.timeless_refusal(&charge, &need).is_none()
 }

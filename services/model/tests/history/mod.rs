@@ -332,6 +332,7 @@ impl History {
             nodes,
             time_limit,
             reservation,
+            billing: None,
             price_version: None,
         };
         self.commit(Subject::Plan, vec![data.into()]);

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use daybook_model::fit::{Demand, Share, admission_refusal, partition_size_limit, place};
-use daybook_model::{Charges, Cluster, Job, Lifted, PendingKey};
+use daybook_model::{Charges, Cluster, Counts, Job, Lifted, PendingKey};
 use daybook_schemas::events::{ArrayTaskId, CycleBound, LimitFigures, ReasonChange};
 use daybook_schemas::job::{Reason, TimeLimit};
 use daybook_schemas::node::{ClusterParameters, PartitionState};
@@ -431,11 +431,12 @@ impl<'a> Planning<'a, '_> {
         self.releases.add(until, shares);
         self.promises.charge(&self.ground.sites, shares, until);
         let nodes = self.run_nodes(shares);
+        let billing = self.billing_of(turn, &nodes);
         let ends = self.limit_end(access, time_limit);
         self.cluster.charge_start(
             &mut self.charges,
             (run.0, turn.job, turn.partition),
-            &nodes,
+            &Counts { billing, ..Counts::of_nodes(&nodes) },
             (self.now, ends),
         );
         self.cycle.starts.push(Start {
@@ -445,6 +446,7 @@ impl<'a> Planning<'a, '_> {
             time_limit,
             partition: turn.partition.to_string(),
             reservation: access.number().map(|number| self.reservations.name(number).to_string()),
+            billing,
         });
         self.preempting.note_start(turn.job, run.1.map(|task| task.task));
         if turn.has_others() {
