@@ -120,13 +120,26 @@ mod tests {
     #[test]
     fn weights_are_summed_or_the_largest_counts() {
         let job = [("cpu", 1), ("mem", 8_192), ("node", 1)];
-        let gpus = [("cpu", 8), ("mem", 16_384), ("node", 1), ("gres/gpu", 2), ("gres/gpu:a100", 2), ("license/x", 3)];
+        let gpus = [
+            ("cpu", 8),
+            ("mem", 16_384),
+            ("node", 1),
+            ("gres/gpu", 2),
+            ("gres/gpu:a100", 2),
+            ("license/x", 3),
+        ];
         for (weights, amounts, sum, largest, with_gres) in [
             // The manual's examples.
             ("CPU=1.0,Mem=0.25G,GRES/gpu=2.0", &job[..], 3, 2, 2),
             ("mem=.25", &job, 2_048, 2_048, 2_048),
             ("mem=.25G", &job, 2, 2, 2),
-            ("CPU=1,Mem=0.25G,GRES/gpu=2,GRES/gpu:a100=4,license/x=1", &gpus, 8 + 4 + 4 + 8 + 3, 8 + 3, 8 + 12 + 3),
+            (
+                "CPU=1,Mem=0.25G,GRES/gpu=2,GRES/gpu:a100=4,license/x=1",
+                &gpus,
+                8 + 4 + 4 + 8 + 3,
+                8 + 3,
+                8 + 12 + 3,
+            ),
             ("node=5", &gpus, 5, 5, 5),
             ("GRES/gpu:h100=5", &gpus, 0, 0, 0),
             ("cpu=0", &gpus, 0, 0, 0),

@@ -61,7 +61,13 @@ fn parse_weight(text: &str, of_memory: bool) -> Option<BillingWeight> {
     let suffix = text.chars().last().filter(char::is_ascii_alphabetic);
     let number = suffix.map_or(text, |_| &text[..text.len() - 1]);
     let power: u32 = match suffix.map(|letter| letter.to_ascii_uppercase()) {
-        None => if of_memory { 20 } else { 0 },
+        None => {
+            if of_memory {
+                20
+            } else {
+                0
+            }
+        }
         Some('K') => 10,
         Some('M') => 20,
         Some('G') => 30,
@@ -114,7 +120,11 @@ mod tests {
             let read = parse(text).unwrap();
             assert_eq!(read.text, text);
             let (known, weight) = read.weights.first_key_value().unwrap();
-            assert_eq!((known.as_str(), weight.billionths, weight.power), (name, billionths, power), "{text}");
+            assert_eq!(
+                (known.as_str(), weight.billionths, weight.power),
+                (name, billionths, power),
+                "{text}"
+            );
         }
         assert_eq!(parse("CPU=1, Mem=0.25G,").unwrap().weights.len(), 2);
         assert!(parse("").unwrap().weights.is_empty());

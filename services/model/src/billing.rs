@@ -9,9 +9,15 @@ use crate::counts::Counts;
 
 impl Cluster {
     /// What these counts and licences are billed in a partition; `None`: it has no weights, and the CPUs are billed.
-    pub fn bill(&self, partition: &PartitionDefinition, counts: &Counts, licenses: &[License]) -> Option<u64> {
+    pub fn bill(
+        &self,
+        partition: &PartitionDefinition,
+        counts: &Counts,
+        licenses: &[License],
+    ) -> Option<u64> {
         let weights = partition.billing_weights.as_ref()?;
-        let rule = self.priority_parameters().map_or(BillingRule::Sum, |parameters| parameters.billing_rule());
+        let rule =
+            self.priority_parameters().map_or(BillingRule::Sum, |parameters| parameters.billing_rule());
         Some(weights.bill(rule, |name| match name.strip_prefix("license/") {
             Some(name) => {
                 let licenses = licenses.iter().filter(|license| license.name == name);

@@ -61,7 +61,7 @@ proptest! {
     fn usage_is_that_of_all_runs_of_history(steps in steps()) {
         let mut history = History::new();
         history.count_usage();
-        // Allocated, last known to count up to, CPUs.
+        // Allocated, last known to count up to, what it is billed.
         let mut runs: std::collections::BTreeMap<daybook_schemas::RunId, (i64, i64, u64)> = Default::default();
         for step in steps {
             let kind = if step.kind == 21 || step.kind == 23 { 22 } else { step.kind };
@@ -74,7 +74,7 @@ proptest! {
             for run in cluster.runs().values() {
                 let start = run.allocated.0;
                 let cpus: u64 = run.nodes.iter().map(|share| share.cpus.len()).sum();
-                let known = runs.entry(run.id).or_insert((start, start, cpus));
+                let known = runs.entry(run.id).or_insert((start, start, run.billing.unwrap_or(cpus)));
                 known.1 = known.1.max(run.end.as_ref().map_or(calculated, |end| end.at.0));
                 match run.end {
                     Some(_) => open.remove(&run.id),
@@ -87,7 +87,7 @@ proptest! {
                 open.remove(gone);
             }
         }
-        let of_all: u64 = runs.values().map(|(from, to, cpus)| (to - from) as u64 / 1_000 * cpus).sum();
+        let of_all: u64 = runs.values().map(|(from, to, billed)| (to - from) as u64 / 1_000 * billed).sum();
         let standings = history.cluster.standings();
         prop_assert_eq!(standings[&1].usage, of_all);
     }

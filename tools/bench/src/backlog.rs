@@ -170,7 +170,7 @@ fn allocation(number: usize, nodes: &[NodeDefinition]) -> RunAllocated {
         time_limit: daybook_schemas::job::TimeLimit::minutes(60),
         reservation: None,
         billing: None,
-            price_version: None,
+        price_version: None,
     }
 }
 

@@ -75,7 +75,10 @@ impl Cluster {
         let counted = self.runs.get(&id).filter(|run| run.end.is_none()).and_then(|run| {
             let job = run.parted_from.as_ref().or_else(|| self.jobs.get(&id.job))?;
             let from = self.priorities.calculated.map_or(run.allocated, |last| last.max(run.allocated));
-            Some((Charge::of(job, &run.partition), self.of_run(job, &Counts::of_run(run), run.limit_end(), from)))
+            Some((
+                Charge::of(job, &run.partition),
+                self.of_run(job, &Counts::of_run(run), run.limit_end(), from),
+            ))
         });
         let mut charges = std::mem::take(&mut self.charges);
         charges.set_run(id, counted, |charge| self.scopes_of(charge));
