@@ -6,7 +6,7 @@
 //! - [`job`], [`node`], [`license`], [`run`], [`reservation`]: the vocabulary that events and answers share.
 //! - [`accounts`]: accounts, users, associations and qualities of service; [`limits`]: their limits by name; [`limit_reason`]: what keeps a job
 //!   from starting by one of them; [`priority`]: what
-//!   the queue's order is made of.
+//!   the queue's order is made of; [`billing`]: what a run is billed.
 //! - [`api`]: request and answer types of the HTTP interface.
 //! - [`orders`]: what dispatch tells an agent.
 //! - [`grammar`]: Slurm's notations (host lists, durations, memory, TRES, job ids, array tasks).
@@ -18,6 +18,7 @@
 
 pub mod accounts;
 pub mod api;
+pub mod billing;
 pub mod canonical;
 pub mod codec;
 pub mod envelope;

@@ -238,6 +238,9 @@ pub struct PartitionDefinition {
     /// `GraceTime`: for how long runs here are warned before they give way to those of a higher tier.
     #[serde(default, skip_serializing_if = "is_no_time")]
     pub grace_time: Seconds,
+    /// `TRESBillingWeights`; absent: a run is billed its CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub billing_weights: Option<crate::billing::BillingWeights>,
 }
 
 impl PartitionDefinition {
@@ -273,6 +276,7 @@ impl PartitionDefinition {
             qos: None,
             preempt_mode: None,
             grace_time: Seconds(0),
+            billing_weights: None,
         }
     }
 

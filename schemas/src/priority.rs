@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::billing::BillingRule;
 use crate::units::Seconds;
 
 /// The parts that make a whole in a [`PriorityFactors`]: every factor goes from 0 to this (more only where a flag says
@@ -89,6 +90,17 @@ impl PriorityParameters {
     pub fn has(&self, flag: PriorityFlag) -> bool {
         self.flags.contains(&flag)
     }
+
+    /// How `TRESBillingWeights` become one number; with both flags `MAX_TRES` counts.
+    pub fn billing_rule(&self) -> BillingRule {
+        if self.has(PriorityFlag::MaxTres) {
+            BillingRule::Largest
+        } else if self.has(PriorityFlag::MaxTresGres) {
+            BillingRule::LargestAndGres
+        } else {
+            BillingRule::Sum
+        }
+    }
 }
 
 /// When all usage is forgotten, in UTC.
@@ -129,6 +141,10 @@ impl UsageResetPeriod {
 pub enum PriorityFlag {
     /// Age counts from the submission, also while the job could not have started.
     AccrueAlways,
+    /// Of what is billed for a node's CPUs, memory and GPUs only the largest counts.
+    MaxTres,
+    /// Of what is billed for a node's CPUs and memory only the largest counts; GPUs are added.
+    MaxTresGres,
     /// An association's priority is multiplied with the weight as it is, not divided by the highest.
     NoNormalAssoc,
     /// A partition's `PriorityJobFactor` is multiplied with the weight as it is.
@@ -143,8 +159,10 @@ pub enum PriorityFlag {
 
 impl PriorityFlag {
     /// Every flag with Slurm's word.
-    pub const ALL: [(&'static str, PriorityFlag); 6] = [
+    pub const ALL: [(&'static str, PriorityFlag); 8] = [
         ("ACCRUE_ALWAYS", PriorityFlag::AccrueAlways),
+        ("MAX_TRES", PriorityFlag::MaxTres),
+        ("MAX_TRES_GRES", PriorityFlag::MaxTresGres),
         ("NO_NORMAL_ASSOC", PriorityFlag::NoNormalAssoc),
         ("NO_NORMAL_PART", PriorityFlag::NoNormalPart),
         ("NO_NORMAL_QOS", PriorityFlag::NoNormalQos),

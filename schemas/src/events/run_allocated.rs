@@ -24,6 +24,9 @@ pub struct RunAllocated {
     /// The reservation that it runs in, and ends with; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<String>,
+    /// What it is billed (and counts as usage) while it runs, by the weights that its partition has now; absent: its CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub billing: Option<u64>,
     /// The price book's version; absent: none is published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_version: Option<String>,

@@ -2,6 +2,7 @@
 //! would be right, and showing it gives what Slurm's commands show.
 
 pub mod array;
+pub mod billing_weights;
 pub mod dependency;
 pub mod duration;
 pub mod gres;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use daybook_schemas::billing::{BillingRule, BillingWeights};
 use daybook_schemas::events::ClusterConfigured;
 use daybook_schemas::job::{MemoryRequest, TimeLimit};
 use daybook_schemas::node::{AccountingEnforcement, PartitionDefinition, ReturnToService};
@@ -44,6 +45,8 @@ pub(crate) struct ClusterRow {
     #[serde(default)]
     pub(crate) leaves_steps_out: bool,
     #[serde(default)]
+    pub(crate) billing_rule: BillingRule,
+    #[serde(default)]
     pub(crate) return_to_service: ReturnToService,
     pub(crate) partitions: std::collections::BTreeMap<String, PartitionRow>,
     /// The first registration of any node, in whole seconds.
@@ -54,6 +57,8 @@ pub(crate) struct ClusterRow {
 pub(crate) struct PartitionRow {
     pub(crate) default_time: TimeLimit,
     pub(crate) default_memory: Option<MemoryRequest>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) billing_weights: Option<BillingWeights>,
 }
 
 impl PartitionRow {
@@ -61,6 +66,7 @@ impl PartitionRow {
         PartitionRow {
             default_time: partition.default_time.unwrap_or(partition.max_time),
             default_memory: partition.default_memory,
+            billing_weights: partition.billing_weights.clone(),
         }
     }
 }
@@ -69,6 +75,8 @@ impl ClusterRow {
     pub(crate) fn configure(&mut self, data: &ClusterConfigured) {
         self.name.clone_from(&data.cluster_name);
         self.default_memory = data.parameters.default_memory;
+        self.billing_rule =
+            data.parameters.priority.as_ref().map_or(BillingRule::Sum, |priority| priority.billing_rule());
         self.min_job_age = data.parameters.min_job_age.0;
         self.leaves_jobs_out = data.parameters.enforces(AccountingEnforcement::NoJobs);
         self.leaves_steps_out = data.parameters.enforces(AccountingEnforcement::NoSteps);

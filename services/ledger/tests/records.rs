@@ -565,6 +565,28 @@ fn resources_are_counted_as_slurm_counts_them() {
 }
 
 #[test]
+fn what_is_billed_is_what_the_start_says_and_what_is_asked_is_weighed() {
+    use daybook_schemas::grammar::billing_weights;
+    let mut story = Story::new();
+    let mut configured = configuration(vec![node("gpu01", 8, 4)]);
+    configured.partitions[0].billing_weights =
+        Some(billing_weights::parse("CPU=1,GRES/gpu=2.5,Mem=1G").unwrap());
+    story.add(configured).register("gpu01", 4);
+    let gpu = GpuRequest { scope: GpuScope::Node, gpu_type: None, count: 3 };
+    // 1 and 7.5 and, for 500 MiB, 0.49 are asked for: 8.
+    story.submit(1, |spec| spec.request_mut().gpus = vec![gpu]);
+    // The weights may have changed until it starts.
+    story.add(RunAllocated {
+        billing: Some(42),
+        ..allocation("1.0", None, vec![share("gpu01", "0", &[0, 1, 2])])
+    });
+    // Nothing is weighed any more.
+    story.add(configuration(vec![node("gpu01", 8, 4)]));
+    story.submit(2, |_| {}).allocate("2.0", vec![share("gpu01", "1", &[])]);
+    expect![[r#""#]].assert_eq(&story.records(&["id", "req", "alloc"]));
+}
+
+#[test]
 fn a_record_names_the_commits_that_it_rests_on() {
     let story = ended(EndCause::Exited, exit(0, 0));
     expect![[r#"

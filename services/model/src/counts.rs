@@ -10,6 +10,7 @@ use daybook_schemas::run::RunNode;
 use crate::cluster::Cluster;
 use crate::fit::Demand;
 use crate::job::Job;
+use crate::run::Run;
 
 /// What a job has, or would get at least.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct Counts {
     pub memory: Mebibytes,
     /// By type; the empty type stands for any.
     pub gpus: BTreeMap<String, u32>,
+    /// What is billed by the weights of a partition; `None`: the CPUs.
+    pub billing: Option<u64>,
 }
 
 impl Counts {
@@ -36,6 +39,16 @@ impl Counts {
             }
         }
         counts
+    }
+
+    /// Of a run, with what it is billed.
+    pub fn of_run(run: &Run) -> Counts {
+        Counts { billing: run.billing, ..Counts::of_nodes(&run.nodes) }
+    }
+
+    /// What is billed.
+    pub fn billed(&self) -> u64 {
+        self.billing.unwrap_or(self.cpus.into())
     }
 
     /// Of whole nodes.
@@ -56,7 +69,8 @@ impl Counts {
     /// `gres/gpu:TYPE`; 0 for any other.
     pub fn amount(&self, tres: &str) -> u64 {
         match tres {
-            "cpu" | "billing" => self.cpus.into(),
+            "cpu" => self.cpus.into(),
+            "billing" => self.billed(),
             "mem" => self.memory.0,
             "node" => self.nodes.into(),
             "gres/gpu" => total(&self.gpus),
@@ -98,7 +112,9 @@ impl Counts {
             Some(MemoryRequest::PerGpu(each)) => each.0.saturating_mul(gpu_count),
             None => 0,
         };
-        Counts { nodes, cpus, memory: Mebibytes(memory), gpus }
+        let mut counts = Counts { nodes, cpus, memory: Mebibytes(memory), gpus, billing: None };
+        counts.billing = partition.and_then(|partition| cluster.bill(partition, &counts, &request.licenses));
+        counts
     }
 
     /// `cpu=2,mem=1000M,node=1,billing=2,gres/gpu=2`, as scontrol shows it.
@@ -107,7 +123,11 @@ impl Counts {
         if self.memory.0 > 0 {
             text.push_str(&format!(",mem={}M", self.memory));
         }
-        text.push_str(&format!(",node={},billing={}", self.nodes, self.cpus));
+        text.push_str(&format!(",node={}", self.nodes));
+        let billed = self.billed();
+        if billed > 0 {
+            text.push_str(&format!(",billing={billed}"));
+        }
         let gpu_count = total(&self.gpus);
         if gpu_count > 0 {
             text.push_str(&format!(",gres/gpu={gpu_count}"));

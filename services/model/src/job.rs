@@ -141,6 +141,9 @@ pub struct Job {
     /// What the last run had, after it has been released (while it holds them: [`crate::Run::nodes`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_nodes: Option<Arc<[daybook_schemas::run::RunNode]>>,
+    /// What that was billed; `None`: its CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_billing: Option<u64>,
     /// Of the present or last run: to whom it gave way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gave_way: Option<Arc<GivingWay>>,

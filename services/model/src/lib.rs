@@ -10,6 +10,7 @@ mod accounts;
 mod accrual;
 mod allowance;
 mod array;
+mod billing;
 mod charges;
 mod circle;
 mod cluster;

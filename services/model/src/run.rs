@@ -59,6 +59,9 @@ pub struct Run {
     pub nodes: Arc<[RunNode]>,
     /// The limit at the allocation, or as changed since.
     pub time_limit: TimeLimit,
+    /// What it is billed; `None`: its CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub billing: Option<u64>,
     /// The partition.
     pub partition: Arc<str>,
     /// The reservation that it runs in.

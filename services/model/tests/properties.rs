@@ -62,7 +62,7 @@ proptest! {
     fn usage_is_that_of_all_runs_of_history(steps in steps()) {
         let mut history = History::new();
         history.count_usage();
-        // Microseconds that count, CPUs, and the run as it was last.
+        // Microseconds that count, what it is billed, and the run as it was last.
         type Known = (i64, u64, std::sync::Arc<daybook_model::Run>);
         let mut runs: std::collections::BTreeMap<daybook_schemas::RunId, Known> = Default::default();
         for step in steps {
@@ -75,7 +75,7 @@ proptest! {
             let calculated = cluster.priorities_calculated().unwrap_or(daybook_schemas::UtcMicros(0));
             for run in cluster.runs().values() {
                 let cpus: u64 = run.nodes.iter().map(|share| share.cpus.len()).sum();
-                let known = runs.entry(run.id).or_insert((0, cpus, run.clone()));
+                let known = runs.entry(run.id).or_insert((0, run.billing.unwrap_or(cpus), run.clone()));
                 known.0 = known.0.max(run.ran(run.end.as_ref().map_or(calculated, |end| end.at)));
                 known.2 = run.clone();
                 match run.end {
@@ -89,7 +89,7 @@ proptest! {
                 open.remove(gone);
             }
         }
-        let of_all: u64 = runs.values().map(|(micros, cpus, _)| *micros as u64 / 1_000 * cpus).sum();
+        let of_all: u64 = runs.values().map(|(micros, billed, _)| *micros as u64 / 1_000 * billed).sum();
         let standings = history.cluster.standings();
         prop_assert_eq!(standings[&1].usage, of_all);
     }

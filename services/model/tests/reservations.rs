@@ -127,6 +127,7 @@ impl Story {
             nodes: vec![share],
             time_limit: TimeLimit::minutes(600),
             reservation: Some("r".into()),
+            billing: None,
             price_version: None,
         };
         history.say(Subject::Plan, allocated);

@@ -152,7 +152,7 @@ fn run_minutes(cluster: &Cluster, now: UtcMicros) -> BTreeMap<u32, TresAmounts> 
         let seconds = u64::try_from(end.seconds() - now.seconds()).unwrap_or(0);
         let Some(job) = cluster.jobs().get(&run.id.job) else { continue };
         let Some(own) = cluster.association_of(job) else { continue };
-        let counts = Counts::of_nodes(&run.nodes);
+        let counts = Counts::of_run(run);
         for association in cluster.accounts().line_of(own) {
             let amounts = all.entry(association.id).or_insert_with(nothing);
             for (name, amount) in amounts.iter_mut() {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use daybook_model::{Cluster, Counts, Job, dependency_notation, memory_request, node_count};
+use daybook_model::{Cluster, Job, dependency_notation, memory_request, node_count};
 use daybook_schemas::api::{JobColumn, JobQuery};
 use daybook_schemas::grammar::license;
 use daybook_schemas::job::{GpuScope, JobState, MemoryRequest};
@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer};
 
 use crate::filter::matches;
 use crate::resources::gpu_notation;
-use crate::views::{end_or_limit, expand, held_nodes, node_list, run_seconds, std_out};
+use crate::views::{counts_of, end_or_limit, expand, held_nodes, node_list, run_seconds, std_out};
 
 /// A [`JobTable`](daybook_schemas::api::JobTable) in JSON, as it is at `now`. It is written straight from the model: a
 /// queue of 50,000 has half a million cells, and a value for each would take longer than all else.
@@ -193,7 +193,7 @@ fn cell<'a>(row: &Row<'a>, column: JobColumn) -> Cell<'a> {
     let Row { look: Look { cluster, now }, job, task, nodes, .. } = *row;
     let now = *now;
     let spec = &job.spec;
-    let counts = || if nodes.is_empty() { Counts::of_request(cluster, job) } else { Counts::of_nodes(nodes) };
+    let counts = || counts_of(cluster, job, nodes);
     let array_id = job.task.map_or(job.id, |task| task.array_job);
     match column {
         JobColumn::JobId => job.id.0.into(),

@@ -16,7 +16,7 @@ use daybook_schemas::{Mebibytes, UtcMicros};
 /// A job record as it is at `now`.
 pub(crate) fn job_view(cluster: &Cluster, job: &Job, now: UtcMicros) -> JobView {
     let nodes = held_nodes(cluster, job);
-    let counts = if nodes.is_empty() { Counts::of_request(cluster, job) } else { Counts::of_nodes(nodes) };
+    let counts = counts_of(cluster, job, nodes);
     let started = if job.state == JobState::Pending { None } else { job.started };
     JobView {
         job: job.id,
@@ -104,6 +104,16 @@ pub(crate) fn held_nodes<'a>(cluster: &'a Cluster, job: &'a Job) -> &'a [RunNode
         Some(run) => &run.nodes,
         None => job.last_nodes.as_deref().unwrap_or(&[]),
     }
+}
+
+/// What a job has or had, or would get at least, with what it is billed.
+pub(crate) fn counts_of(cluster: &Cluster, job: &Job, nodes: &[RunNode]) -> Counts {
+    if nodes.is_empty() {
+        return Counts::of_request(cluster, job);
+    }
+    let run = job.run.and_then(|run| cluster.runs().get(&run));
+    let billing = run.map_or(job.last_billing, |run| run.billing);
+    Counts { billing, ..Counts::of_nodes(nodes) }
 }
 
 pub(crate) fn node_list(nodes: &[RunNode]) -> String {
@@ -234,7 +244,8 @@ fn allocated_gpus(node: &Node) -> Vec<GpuDevice> {
 /// A partition with its totals.
 pub fn partition_view(cluster: &Cluster, partition: &PartitionDefinition) -> PartitionView {
     let nodes = partition.nodes.iter().filter_map(|name| cluster.nodes().get(name));
-    let counts = Counts::of_definitions(nodes.map(|node| node.definition.as_ref()));
+    let mut counts = Counts::of_definitions(nodes.map(|node| node.definition.as_ref()));
+    counts.billing = cluster.bill(partition, &counts, &[]);
     PartitionView {
         definition: partition.clone(),
         total_cpus: counts.cpus,

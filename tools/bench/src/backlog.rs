@@ -169,6 +169,7 @@ fn allocation(number: usize, nodes: &[NodeDefinition]) -> RunAllocated {
         nodes: vec![share],
         time_limit: daybook_schemas::job::TimeLimit::minutes(60),
         reservation: None,
+        billing: None,
         price_version: None,
     }
 }

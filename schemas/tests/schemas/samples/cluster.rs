@@ -3,6 +3,7 @@ use daybook_schemas::events::{
     ClusterConfigured, ConfigurationSource, LogDurabilityDeclared, LogSync, LogVersionBarrier, NodeLeaseLost,
     NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated, PartitionDeleted, PartitionUpdated,
 };
+use daybook_schemas::grammar::billing_weights;
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::{MemoryRequest, TimeLimit};
 use daybook_schemas::license::License;
@@ -225,6 +226,7 @@ fn full_partition() -> PartitionDefinition {
         qos: Some("gpuqos".to_string()),
         preempt_mode: Some(PreemptMode::Cancel),
         grace_time: Seconds(30),
+        billing_weights: Some(billing_weights::parse("CPU=1.0,Mem=0.25G,GRES/gpu=2.0").expect("weights")),
     }
 }
 

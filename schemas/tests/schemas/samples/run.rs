@@ -33,6 +33,7 @@ pub fn allocated() -> (Subject, Body, Body) {
         }],
         time_limit: TimeLimit::minutes(90),
         reservation: Some("course".to_string()),
+        billing: Some(9),
         price_version: Some("2026-12".to_string()),
     };
     let minimal = RunAllocated {
@@ -48,6 +49,7 @@ pub fn allocated() -> (Subject, Body, Body) {
         }],
         time_limit: TimeLimit::Unlimited,
         reservation: None,
+        billing: None,
         price_version: None,
     };
     (Subject::Plan, full.into(), minimal.into())

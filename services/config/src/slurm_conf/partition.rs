@@ -1,5 +1,7 @@
 //! What the keys of one partition mean.
 
+use daybook_schemas::billing::BillingWeights;
+use daybook_schemas::grammar::billing_weights;
 use daybook_schemas::job::{MemoryRequest, TimeLimit};
 use daybook_schemas::node::{PartitionDefinition, PartitionState};
 use daybook_schemas::{Mebibytes, NodeName, Seconds};
@@ -74,11 +76,25 @@ pub(crate) fn overlay(
     {
         partition.grace_time = Seconds(seconds.into());
     }
+    if let Some(pair) = fields.get("TRESBillingWeights") {
+        partition.billing_weights = billing_weights(pair, findings);
+    }
     if let Some(pair) = fields.get("QOS") {
         let none = pair.value.is_empty() || pair.value.eq_ignore_ascii_case("N/A");
         partition.qos = (!none).then(|| pair.value.clone());
     }
     partition
+}
+
+/// `TRESBillingWeights`; without any weight there are none.
+fn billing_weights(pair: &Pair, findings: &mut Findings) -> Option<BillingWeights> {
+    match billing_weights::parse(&pair.value) {
+        Ok(weights) => Some(weights).filter(|weights| !weights.weights.is_empty()),
+        Err(error) => {
+            findings.error(&pair.place, format!("{}: {error}", pair.key), "");
+            None
+        }
+    }
 }
 
 /// `MaxMemPerNode`; 0 and UNLIMITED are none.

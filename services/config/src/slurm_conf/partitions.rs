@@ -65,7 +65,10 @@ pub(crate) const KEYS: &[Key] = &[
     no_effect_unless("SuspendTime", &["-1", "infinite", "none"], "switching nodes off and on"),
     not_needed("SuspendTimeout", "switching nodes off and on"),
     no_effect("Topology", "several topologies in one cluster"),
-    no_effect("TRESBillingWeights", "billing by weights"),
+    supported(
+        "TRESBillingWeights",
+        "what a run is billed: CPU=1.0,Mem=0.25G,GRES/gpu=2.0,GRES/gpu:a100=4.0,license/x=1; default: its CPUs",
+    ),
 ];
 
 /// What [`KEYS`] are.

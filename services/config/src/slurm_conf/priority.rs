@@ -155,8 +155,14 @@ pub(crate) const FLAGS: &[Key] = &[
     refused("DEPTH_OBLIVIOUS", "remove it; fair share is the Fair Tree, whatever the depth of accounts"),
     not_needed("FAIR_TREE", "the Fair Tree is the only way"),
     refused("INCR_ONLY", "remove it; a job's priority is always what its factors say now, so it may fall"),
-    refused("MAX_TRES", "remove it; it is about TRESBillingWeights, which have no effect"),
-    refused("MAX_TRES_GRES", "remove it; it is about TRESBillingWeights, which have no effect"),
+    supported(
+        "MAX_TRES",
+        "TRESBillingWeights: only the largest of what CPUs, memory, nodes and GPUs are billed counts, and licences",
+    ),
+    supported(
+        "MAX_TRES_GRES",
+        "TRESBillingWeights: only the largest of what CPUs, memory and nodes are billed counts, and GPUs and licences",
+    ),
     refused(
         "NO_FAIR_TREE",
         "remove it; the classic fair share formula is not there, the Fair Tree is the only way",

@@ -56,6 +56,12 @@ fn each_setting_changes_what_it_names_and_nothing_else() {
         ("MaxMemPerNode=UNLIMITED", |p| format!("{:?}", p.max_memory_per_node), "None"),
         ("OverSubscribe=EXCLUSIVE", |p| p.exclusive.to_string(), "true"),
         ("LLN=YES", |p| p.least_loaded.to_string(), "true"),
+        (
+            "TRESBillingWeights=CPU=1.0,Mem=0.25G",
+            |p| format!("{:?}", p.billing_weights.as_ref().map(|own| (own.text.as_str(), own.weights.len()))),
+            "Some((\"CPU=1.0,Mem=0.25G\", 2))",
+        ),
+        ("TRESBillingWeights=", |p| format!("{:?}", p.billing_weights), "None"),
         ("DisableRootJobs=YES", |p| p.no_root_jobs.to_string(), "true"),
         ("JobDefaults=DefCpuPerGPU=4", |p| format!("{:?}", p.default_cpus_per_gpu), "Some(4)"),
     ];

@@ -65,6 +65,7 @@ pub(super) fn allocated(
                 to: None,
             })
             .collect();
+        record.billing = data.billing;
         record.rests_on(place.seq);
     })?;
     let run = RunRow {

@@ -24,7 +24,11 @@ pub(super) fn requested(row: &RecordRow, submission: &SubmissionRow) -> TresCoun
     };
     // All of the node's memory is a figure only once it is known which node.
     let memory = if asked > 0 { asked } else { memory(&row.shares) };
-    TresCounts { cpus, memory: Mebibytes(memory), nodes, billing: Some(cpus), gpus }
+    let mut counts = TresCounts { cpus, memory: Mebibytes(memory), nodes, billing: Some(cpus), gpus };
+    if let Some(weights) = &submission.billing_weights {
+        counts.billing = Some(weights.bill(submission.billing_rule, |name| amount(name, &counts, request)));
+    }
+    counts
 }
 
 /// What a run was given.
@@ -35,7 +39,7 @@ pub(super) fn allocated(row: &RecordRow, submission: &SubmissionRow) -> TresCoun
         cpus,
         memory: Mebibytes(memory(&row.shares)),
         nodes: row.shares.len() as u64,
-        billing: Some(cpus),
+        billing: Some(row.billing.unwrap_or(cpus)),
         gpus: given(&row.shares, names_types(request)),
     }
 }
@@ -54,6 +58,24 @@ pub(super) fn of_batch(share: &RunShare, types: bool) -> TresCounts {
 /// Whether the request names a type of GPU; then counts by type are shown behind the total.
 pub(super) fn names_types(request: &ResourceRequest) -> bool {
     request.gpus.iter().any(|gpus| gpus.gpu_type.is_some())
+}
+
+/// How much of a resource that has a weight a request asks for.
+fn amount(name: &str, counts: &TresCounts, request: &ResourceRequest) -> u64 {
+    if let Some(license) = name.strip_prefix("license/") {
+        let licenses = request.licenses.iter().filter(|asked| asked.name == license);
+        return licenses.map(|asked| u64::from(asked.count)).sum();
+    }
+    match name {
+        "cpu" => counts.cpus,
+        "mem" => counts.memory.0,
+        "node" => counts.nodes,
+        "gres/gpu" => counts.gpu_total(),
+        _ => {
+            let gpu_type = name.strip_prefix("gres/gpu:");
+            gpu_type.and_then(|gpu_type| counts.gpus.get(gpu_type)).copied().unwrap_or(0)
+        }
+    }
 }
 
 /// The fewest nodes that a request takes.

@@ -1,3 +1,4 @@
+use daybook_schemas::billing::{BillingRule, BillingWeights};
 use daybook_schemas::events::{ArrayTaskId, JobSubmitted};
 use daybook_schemas::job::{ArrayRequest, JobUser, MemoryRequest, ResourceRequest, TimeLimit};
 use daybook_schemas::{JobId, RunId, Seq, UtcMicros};
@@ -29,6 +30,12 @@ pub(crate) struct SubmissionRow {
     /// The memory that counts where none is asked for: the partition's or the cluster's default at the time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) default_memory: Option<MemoryRequest>,
+    /// By what the request is billed: of the first partition, at the time. Absent: its CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) billing_weights: Option<BillingWeights>,
+    /// How.
+    #[serde(default)]
+    pub(crate) billing_rule: BillingRule,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) array: Option<ArrayRequest>,
     pub(crate) work_dir: String,
@@ -66,6 +73,8 @@ impl SubmissionRow {
             request: ResourceRequest::clone(&spec.request),
             time_limit: spec.time_limit.unwrap_or(default_time),
             default_memory,
+            billing_weights: partition.and_then(|partition| partition.billing_weights.clone()),
+            billing_rule: cluster.billing_rule,
             array: spec.array.clone(),
             work_dir: spec.work_dir.clone(),
             submit_line: spec.submit_line.clone(),

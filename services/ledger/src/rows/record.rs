@@ -143,6 +143,9 @@ pub(crate) struct RecordRow {
     pub(crate) cancelled_by: Option<u32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) shares: Vec<RunShare>,
+    /// What the run is billed; absent: its CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) billing: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) usage: Option<ProcessUsage>,
     pub(crate) restarts: u32,
@@ -177,6 +180,7 @@ impl RecordRow {
             batch: None,
             cancelled_by: None,
             shares: Vec::new(),
+            billing: None,
             usage: None,
             restarts: 0,
             evidence: vec![opened.0],

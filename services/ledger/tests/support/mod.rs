@@ -315,6 +315,7 @@ pub fn allocation(id: &str, array: Option<ArrayTaskId>, nodes: Vec<RunNode>) -> 
         nodes,
         time_limit: TimeLimit::minutes(60),
         reservation: None,
+        billing: None,
         price_version: None,
     }
 }

@@ -41,19 +41,31 @@ impl Need {
             *count = count.saturating_add(each);
         }
         per_node.memory.0 = counts.memory.0.div_ceil(u64::from(nodes_most));
+        per_node.billing = partition.and_then(|partition| cluster.bill(partition, &per_node, &[]));
         Need { amounts: amounts(&counts, &request.licenses), per_node: amounts(&per_node, &[]), time }
     }
 
-    /// What a placed run takes.
-    pub fn of_nodes(nodes: &[RunNode], licenses: &[License], time: TimeLimit) -> Need {
+    /// What a placed run takes that is billed so (`None`: its CPUs). What is billed on a node is what the partition's
+    /// weights make of it, without licences.
+    pub fn of_run(
+        cluster: &Cluster,
+        partition: &str,
+        (nodes, billing): (&[RunNode], Option<u64>),
+        licenses: &[License],
+        time: TimeLimit,
+    ) -> Need {
+        let partition = cluster.partition(partition);
         let mut per_node = Amounts::new();
         for share in nodes {
-            for (tres, amount) in amounts(&Counts::of_nodes(std::slice::from_ref(share)), &[]) {
+            let mut counts = Counts::of_nodes(std::slice::from_ref(share));
+            counts.billing = partition.and_then(|partition| cluster.bill(partition, &counts, &[]));
+            for (tres, amount) in amounts(&counts, &[]) {
                 let most = per_node.entry(tres).or_default();
                 *most = amount.max(*most);
             }
         }
-        Need { amounts: amounts(&Counts::of_nodes(nodes), licenses), per_node, time }
+        let counts = Counts { billing, ..Counts::of_nodes(nodes) };
+        Need { amounts: amounts(&counts, licenses), per_node, time }
     }
 
     /// Of a resource in all; of one that is not known by name 0.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use daybook_schemas::accounts::{FACTOR_ONE, Qos, QosFlag};
 use daybook_schemas::job::JobState;
 use daybook_schemas::node::AccountingEnforcement;
-use daybook_schemas::run::RunNode;
 use daybook_schemas::{JobId, RunId, UtcMicros};
 
 use super::{Charge, Charges, OfJob, OfRun, Scope, amounts};
@@ -82,7 +81,7 @@ impl Cluster {
             let job = run.parted_from.as_ref().or_else(|| self.jobs.get(&id.job))?;
             let from = self.uncounted_since(run);
             let charge = Charge::of(job, &run.partition);
-            let mut counted = self.of_run(job, &run.nodes, run.limit_end(), from);
+            let mut counted = self.of_run(job, &Counts::of_run(run), run.limit_end(), from);
             if run.is_stopped() {
                 counted.from = None;
                 counted.left_standing = run.time_left(from).map(|left| left.max(0));
@@ -95,12 +94,12 @@ impl Cluster {
         self.charges = charges;
     }
 
-    fn of_run(&self, job: &Job, nodes: &[RunNode], ends: Option<UtcMicros>, from: UtcMicros) -> OfRun {
+    fn of_run(&self, job: &Job, counts: &Counts, ends: Option<UtcMicros>, from: UtcMicros) -> OfRun {
         let qos = self.accounts.qos(&job.qos);
         let factor = qos.map_or(FACTOR_ONE, |qos| qos.usage_factor);
         let counts_left = qos.is_some_and(|qos| qos.has(QosFlag::UsageFactorSafe));
         OfRun {
-            amounts: Arc::new(amounts(&Counts::of_nodes(nodes), &job.request.licenses)),
+            amounts: Arc::new(amounts(counts, &job.request.licenses)),
             ends,
             from: Some(from),
             left_standing: None,
@@ -115,11 +114,11 @@ impl Cluster {
         &self,
         charges: &mut Charges,
         (id, job, partition): (RunId, &Job, &Arc<str>),
-        nodes: &[RunNode],
+        counts: &Counts,
         (now, ends): (UtcMicros, Option<UtcMicros>),
     ) {
         if charges.is_kept {
-            let counted = Some((Charge::of(job, partition), self.of_run(job, nodes, ends, now)));
+            let counted = Some((Charge::of(job, partition), self.of_run(job, counts, ends, now)));
             charges.set_run(id, counted, |charge| self.scopes_of(charge));
         }
     }

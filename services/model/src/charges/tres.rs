@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::counts::Counts;
 
-/// A trackable resource. `billing` is CPUs, as nothing weighs them.
+/// A trackable resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tres {
@@ -24,6 +24,8 @@ pub enum Tres {
     GpuOf(Arc<str>),
     /// A licence.
     License(Arc<str>),
+    /// What is billed: CPUs, or what the partition's weights make of all that a run has.
+    Billing,
     /// Runs: what `GrpWall` counts by time.
     Run,
 }
@@ -36,7 +38,8 @@ impl Tres {
     pub fn parse(name: &str) -> Option<Tres> {
         let named = |prefix| name.strip_prefix(prefix).map(Arc::from);
         match name {
-            "cpu" | "billing" => Some(Tres::Cpu),
+            "cpu" => Some(Tres::Cpu),
+            "billing" => Some(Tres::Billing),
             "mem" => Some(Tres::Memory),
             "node" => Some(Tres::Node),
             "gres/gpu" => Some(Tres::Gpu),
@@ -53,6 +56,7 @@ pub(crate) fn amounts(counts: &Counts, licenses: &[License]) -> Amounts {
         (Tres::Memory, counts.memory.0),
         (Tres::Node, counts.nodes.into()),
         (Tres::Gpu, gpus),
+        (Tres::Billing, counts.billed()),
         (Tres::Run, 1),
     ];
     let typed = counts.gpus.iter().filter(|(gpu_type, _)| !gpu_type.is_empty());

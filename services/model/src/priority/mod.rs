@@ -31,7 +31,8 @@ use crate::job::Job;
 /// What is known since the last calculation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Priorities {
-    /// What each association has used itself, in thousandths of a CPU-second.
+    /// What each association has used itself, in thousandths of a billed second (a CPU for a second, where
+    /// nothing is weighed).
     pub(crate) usage: OrdMap<u32, u64>,
     /// Each user association's rank, as a part of 2^32.
     pub(crate) fair_shares: OrdMap<u32, u64>,

@@ -1,4 +1,4 @@
-//! Who has used how much: CPU-seconds in thousandths, times the QOS's `UsageFactor`, by association.
+//! Who has used how much: billed units (CPUs, where a partition weighs nothing) times seconds in thousandths, times the QOS's `UsageFactor`, by association.
 //!
 //! Each association keeps what was used by it and nobody below; what an account has used is the sum below it. So no sum
 //! can come apart. What a removed association has used stays with the account above.
@@ -48,7 +48,7 @@ impl Cluster {
         let amount = self.used(run, job, from, to);
         let micros = u128::try_from(to.0.saturating_sub(from.0)).unwrap_or(0);
         let spent = self.enforces_limits().then(|| {
-            let counts = Counts::of_nodes(&run.nodes);
+            let counts = Counts::of_run(run);
             (Charge::of(job, &run.partition), amounts(&counts, &job.request.licenses))
         });
         // Whose association is gone is still counted for the account.
@@ -63,12 +63,12 @@ impl Cluster {
         }
     }
 
-    /// CPUs times time times the QOS's factor, in thousandths of a second, rounded down.
+    /// What it is billed times time times the QOS's factor, in thousandths of a second, rounded down.
     fn used(&self, run: &Run, job: &Job, from: UtcMicros, to: UtcMicros) -> u64 {
         let micros = u128::try_from(to.0.saturating_sub(from.0)).unwrap_or(0);
-        let cpus: u128 = run.nodes.iter().map(|share| u128::from(share.cpus.len())).sum();
+        let billed = u128::from(Counts::of_run(run).billed());
         let factor = self.accounts.qos(&job.qos).map_or(FACTOR_ONE, |qos| qos.usage_factor);
-        let amount = micros.saturating_mul(cpus).saturating_mul(factor.into());
+        let amount = micros.saturating_mul(billed).saturating_mul(factor.into());
         u64::try_from(amount / (u128::from(FACTOR_ONE) * 1_000)).unwrap_or(u64::MAX)
     }
 

@@ -83,6 +83,7 @@ pub(super) fn submitted(cluster: &mut Cluster, data: &JobSubmitted) {
         ended: None,
         exit: ExitStatus::default(),
         last_nodes: None,
+        last_billing: None,
         gave_way: None,
         pauses: None,
         used_up: None,

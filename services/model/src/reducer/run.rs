@@ -42,6 +42,7 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
         parted_from: None,
         nodes,
         time_limit: data.time_limit,
+        billing: data.billing,
         partition: Arc::from(data.partition.as_str()),
         allocated_seq: cluster.position,
         allocated: cluster.time,
@@ -74,6 +75,7 @@ pub(super) fn allocated(cluster: &mut Cluster, data: &RunAllocated) {
         job.ended = None;
         job.exit = ExitStatus::default();
         job.last_nodes = None;
+        job.last_billing = None;
         job.gave_way = None;
         job.pauses = None;
         job.used_up = None;
@@ -127,7 +129,8 @@ fn keeps_limits(cluster: &Cluster, job: &Job, data: &RunAllocated) -> bool {
     if !cluster.enforces_limits() {
         return true;
     }
-    let need = Need::of_nodes(&data.nodes, &job.request.licenses, data.time_limit);
+    let given = (&*data.nodes, data.billing);
+    let need = Need::of_run(cluster, &data.partition, given, &job.request.licenses, data.time_limit);
     let charge = Charge::of(job, &Arc::from(data.partition.as_str()));
     cluster.timeless_refusal(&charge, &need).is_none()
 }
@@ -380,6 +383,7 @@ pub(super) fn part_if_given_up(cluster: &mut Cluster, id: RunId) {
         cluster.change_job(id.job, |job| {
             job.run = None;
             job.last_nodes = Some(run.nodes.clone());
+            job.last_billing = run.billing;
         });
     }
 }
@@ -408,7 +412,10 @@ pub(super) fn free_node(cluster: &mut Cluster, id: RunId, name: &NodeName) {
             cluster.runs.remove(&id);
             cluster.stopped.remove(&id);
             cluster.index(&job);
-            cluster.change_job(id.job, |job| job.last_nodes = Some(run.nodes.clone()));
+            cluster.change_job(id.job, |job| {
+                job.last_nodes = Some(run.nodes.clone());
+                job.last_billing = run.billing;
+            });
         }
         _ => {
             cluster.runs.remove(&id);

@@ -341,6 +341,7 @@ impl History {
             nodes,
             time_limit,
             reservation,
+            billing: b.is_multiple_of(3).then_some(u64::from(a % 17)),
             price_version: None,
         };
         self.commit(Subject::Plan, vec![data.into()]);

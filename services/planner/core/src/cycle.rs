@@ -29,6 +29,9 @@ pub struct Start {
     /// The reservation that it runs in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reservation: Option<String>,
+    /// What it is billed; `None`: its CPUs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub billing: Option<u64>,
 }
 
 /// A run that a cycle tells to give way.
@@ -191,6 +194,7 @@ impl Cycle {
                 nodes: start.nodes.clone(),
                 time_limit: start.time_limit,
                 reservation: start.reservation.clone(),
+                billing: start.billing,
                 price_version: None,
             })
         });

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use daybook_model::fit::Share;
-use daybook_model::{Charge, Need, Refusal};
+use daybook_model::{Charge, Counts, Need, Refusal};
 use daybook_schemas::UtcMicros;
 use daybook_schemas::events::LimitFigures;
 use daybook_schemas::job::{Reason, TimeLimit};
@@ -35,9 +35,23 @@ impl<'a> Planning<'a, '_> {
             return None;
         }
         let nodes = self.run_nodes(shares);
-        let need = Need::of_nodes(&nodes, &turn.job.request.licenses, limit);
+        let billing = self.billing_of(turn, &nodes);
+        let licenses = &turn.job.request.licenses;
+        let need = Need::of_run(self.cluster, turn.partition, (&nodes, billing), licenses, limit);
         let charge = Charge::of(turn.job, turn.partition);
         self.cluster.start_refusal(&self.charges, &charge, &need, self.now)
+    }
+
+    /// What a run is billed that has these nodes; `None`: its CPUs.
+    pub(crate) fn billing_of(&self, turn: Turn<'a>, nodes: &[RunNode]) -> Option<u64> {
+        let partition = self.cluster.partition(turn.partition)?;
+        partition.billing_weights.as_ref()?;
+        self.cluster.bill(partition, &Counts::of_nodes(nodes), &turn.job.request.licenses)
+    }
+
+    /// What counts of a run that has these nodes.
+    pub(crate) fn counts_of(&self, turn: Turn<'a>, nodes: &[RunNode]) -> Counts {
+        Counts { billing: self.billing_of(turn, nodes), ..Counts::of_nodes(nodes) }
     }
 
     pub(crate) fn run_nodes(&self, shares: &[Share]) -> Vec<RunNode> {

@@ -440,11 +440,13 @@ impl<'a> Planning<'a, '_> {
         self.releases.add(until, shares);
         self.promises.charge(&self.ground.sites, shares, until);
         let nodes = self.run_nodes(shares);
+        let counts = self.counts_of(turn, &nodes);
+        let billing = counts.billing;
         let ends = self.limit_end(access, time_limit);
         self.cluster.charge_start(
             &mut self.charges,
             (run.0, turn.job, turn.partition),
-            &nodes,
+            &counts,
             (self.now, ends),
         );
         self.cycle.starts.push(Start {
@@ -454,6 +456,7 @@ impl<'a> Planning<'a, '_> {
             time_limit,
             partition: turn.partition.to_string(),
             reservation: access.number().map(|number| self.reservations.name(number).to_string()),
+            billing,
         });
         self.preempting.note_start(turn.job, run.1.map(|task| task.task));
         if turn.has_others() {

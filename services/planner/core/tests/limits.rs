@@ -11,6 +11,7 @@ use daybook_plan::{Policy, explain};
 use daybook_schemas::accounts::{Association, Limits, Qos, QosFlag};
 use daybook_schemas::api::Block;
 use daybook_schemas::events::{AssociationDefined, LimitFigures, QosDefined};
+use daybook_schemas::grammar::billing_weights;
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::{ArrayRequest, GpuRequest, GpuScope, JobSpec, JobUser, TimeLimit};
 use daybook_schemas::limits::{CountLimitName, TresLimitName, WallLimitName};
@@ -25,7 +26,9 @@ use support::{Simulation, configuration, job, node, parameters, partition};
 const USERS: [(&str, u32, &str); 4] =
     [("alice", 1001, "ml"), ("bob", 1002, "ml"), ("carol", 1003, "bio"), ("alice", 1001, "bio")];
 const QOS: [&str; 3] = ["normal", "high", "part"];
-const TRES: [&str; 5] = ["cpu", "mem", "node", "gres/gpu", "gres/gpu:a100"];
+const TRES: [&str; 6] = ["cpu", "mem", "node", "gres/gpu", "gres/gpu:a100", "billing"];
+/// The weights of both partitions.
+const WEIGHTS: &str = "cpu=0.5,mem=0.001,gres/gpu=3";
 
 #[derive(Clone, Debug)]
 struct Wish {
@@ -119,8 +122,12 @@ fn site(all: &[Limits], over: bool) -> Simulation {
         node("b", 8, 4000, &["a100", "a100"]),
         node("c", 8, 4000, &["a100", "h100"]),
     ];
-    let small = PartitionDefinition { qos: Some("part".to_string()), ..partition("small", &["b", "c"]) };
-    let partitions = vec![partition("main", &["a", "b", "c"]), small];
+    let weighed = |name: &str, nodes: &[&str]| PartitionDefinition {
+        billing_weights: Some(billing_weights::parse(WEIGHTS).unwrap()),
+        ..partition(name, nodes)
+    };
+    let small = PartitionDefinition { qos: Some("part".to_string()), ..weighed("small", &["b", "c"]) };
+    let partitions = vec![weighed("main", &["a", "b", "c"]), small];
     let accounting_enforced = vec![AccountingEnforcement::Associations, AccountingEnforcement::Limits];
     let parameters = ClusterParameters { accounting_enforced, ..parameters() };
     let mut simulation = Simulation::new();
@@ -209,6 +216,10 @@ fn tres_of(nodes: &[daybook_schemas::run::RunNode], tres: &str) -> u64 {
         "mem" => nodes.iter().map(|share| share.memory.0).sum(),
         "node" => nodes.len() as u64,
         "gres/gpu" => gpus(None),
+        "billing" => {
+            let (cpus, memory) = (tres_of(nodes, "cpu"), tres_of(nodes, "mem"));
+            (500 * cpus + memory + 3_000 * gpus(None)) / 1_000
+        }
         _ => gpus(Some("a100")),
     }
 }

@@ -93,6 +93,7 @@ impl Site {
             time_limit: TimeLimit::minutes(10),
             reservation: None,
             price_version: None,
+            billing: None,
         };
         self.say(Subject::Plan, data);
     }

@@ -85,8 +85,9 @@ impl<'a> Planning<'a, '_> {
             if taker == turn.job.id { RunId::new(taker, turn.job.starts) } else { RunId::new(taker, 0) };
         let ends = self.limit_end(self.kinds.get(number).access, self.windows(turn).limit(seconds));
         let nodes = self.run_nodes(shares);
+        let counts = self.counts_of(turn, &nodes);
         let charged = (run, turn.job, turn.partition);
-        self.cluster.charge_start(&mut self.charges, charged, &nodes, (self.now, ends));
+        self.cluster.charge_start(&mut self.charges, charged, &counts, (self.now, ends));
     }
 
     /// What a job is told that waits for its room; without backfill everybody behind it waits too.

@@ -5,12 +5,14 @@
 //! cluster licenses=matlab:2,ansys switch_wait=300 block_sizes=2,4 memory=on order=strict|expected|queue reservations=1 jobs_max=100
 //!        default_mem_per_cpu=500 kill_invalid_depend kill_wait=30 lln enforce=limits,safe
 //!        weights=age:1000,fairshare:10000,size:100,short:500,qos:10,partition:10 half_life=3600 period=300 max_age=86400
+//!        flags=MAX_TRES
 //!        preempt=qos|tier mode=requeue exempt=60 youngest_first exempt_above=5
 //! node node01 cpus=8 mem=16000 gpus=a100,a100 weight=1 features=a,b sockets=2 threads=2 unregistered
 //!      cores=0-3/4-7 links=0,4/4,0 (of each GPU)
 //! switch leaf1 nodes=node01,node02 | switch top switches=leaf1,leaf2 | block b1 nodes=node01,node02
 //! partition main nodes=node01,node02 max_time=60 default_time=10 min_nodes=1 max_nodes=2 tier=1 state=UP exclusive lln
 //!      accounts=ml deny_accounts=bio qos=high deny_qos=low max_mem=500 cpus_per_gpu=2 limits_of=QOS mode=cancel grace=60
+//!      billing=cpu=1,mem=0.25G,gres/gpu=2
 //!
 //! Accounts (script/accounts.rs)
 //! account NAME parent=root shares=1 | user NAME account=ml shares=1|parent

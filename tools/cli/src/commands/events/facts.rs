@@ -306,7 +306,8 @@ fn reason_figures(figures: &ReasonFigures) -> String {
 fn run_allocated(data: RunAllocated) -> String {
     let task = data.array.map_or(String::new(), |array| format!(" ({}_{})", array.array_job, array.task));
     let nodes = some(&data.nodes, share);
-    format!("run {}{task} on {nodes}, limit {}", data.run, format_time_limit(data.time_limit))
+    let billing = data.billing.map_or(String::new(), |billing| format!(", billed {billing}"));
+    format!("run {}{task} on {nodes}, limit {}{billing}", data.run, format_time_limit(data.time_limit))
 }
 
 /// `gpu01 (cpus 0-1, 1000M, gpus 0-1)`

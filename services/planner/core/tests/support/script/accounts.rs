@@ -6,7 +6,7 @@ use daybook_schemas::accounts::{Association, FACTOR_ONE, Limits, Qos, QosFlag, S
 use daybook_schemas::events::{AssociationDefined, QosDefined};
 use daybook_schemas::job::JobState;
 use daybook_schemas::limits::{CountLimitName, TresLimitName, WallLimitName};
-use daybook_schemas::priority::PriorityParameters;
+use daybook_schemas::priority::{PriorityFlag, PriorityParameters};
 
 use super::super::DAWN;
 use super::site::preempt_mode;
@@ -178,5 +178,7 @@ pub(super) fn priority_parameters(weights: &str, options: &mut Options<'_>) -> P
     parameters.decay_half_life = seconds("half_life", parameters.decay_half_life);
     parameters.period = seconds("period", parameters.period);
     parameters.age_max = seconds("max_age", parameters.age_max);
+    let flag = |word: &str| PriorityFlag::ALL.iter().find(|(name, _)| *name == word).unwrap().1;
+    parameters.flags = options.list("flags").into_iter().map(flag).collect();
     parameters
 }

@@ -1,7 +1,7 @@
 //! The site: cluster, nodes, partitions, switches and blocks.
 
 use daybook_schemas::accounts::PreemptMode;
-use daybook_schemas::grammar::license;
+use daybook_schemas::grammar::{billing_weights, license};
 use daybook_schemas::job::{MemoryRequest, TimeLimit};
 use daybook_schemas::node::{AccountingEnforcement, PartitionDefinition, PartitionState};
 use daybook_schemas::preemption::{PreemptType, PreemptionParameters};
@@ -152,6 +152,7 @@ pub(super) fn definition(name: &str, options: &mut Options<'_>) -> PartitionDefi
     definition.deny_qos = names(options.list("deny_qos"));
     definition.qos = options.get("limits_of").map(str::to_string);
     definition.max_memory_per_node = options.number("max_mem").map(|most| Mebibytes(most.into()));
+    definition.billing_weights = options.get("billing").map(|text| billing_weights::parse(text).unwrap());
     definition.default_cpus_per_gpu = options.number("cpus_per_gpu");
     definition
 }

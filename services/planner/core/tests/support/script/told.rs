@@ -92,7 +92,8 @@ pub fn describe(cycle: &Cycle) -> String {
         let task =
             start.array.map(|task| format!(" (task {}_{})", task.array_job, task.task)).unwrap_or_default();
         let inside = start.reservation.as_ref().map(|name| format!(" in {name}")).unwrap_or_default();
-        writeln!(out, "  start {}{task}{inside}", start.run).unwrap();
+        let billing = start.billing.map(|billing| format!(" billing {billing}")).unwrap_or_default();
+        writeln!(out, "  start {}{task}{inside}{billing}", start.run).unwrap();
         for share in &start.nodes {
             write!(out, "    {} cpus {} tasks {} mem {}", share.node, share.cpus, share.tasks, share.memory)
                 .unwrap();

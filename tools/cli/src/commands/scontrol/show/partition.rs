@@ -105,6 +105,9 @@ fn text(partition: &PartitionView, flags: Flags) -> String {
         definition.max_memory_per_node.map_or("UNLIMITED".to_string(), |most| most.to_string())
     ));
     record.line(format!("TRES={}", amounts::tres(&partition.tres, MemoryUnits::Fitting)));
+    if let Some(weights) = &definition.billing_weights {
+        record.line(format!("TRESBillingWeights={}", weights.text));
+    }
     record.finish()
 }
 

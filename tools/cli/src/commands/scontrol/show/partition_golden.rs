@@ -44,6 +44,18 @@ fn a_partition_shows_its_limits() {
 }
 
 #[test]
+fn weights_are_shown_where_there_are_any() {
+    let mut partition = sample::partitions().remove(2);
+    let weights = daybook_schemas::grammar::billing_weights::parse("CPU=1.0,Mem=0.25G").expect("weights");
+    partition.definition.billing_weights = Some(weights);
+    let text = text(&partition, Flags::default());
+    let last: Vec<&str> = text.lines().filter(|line| line.contains("TRES")).collect();
+    let expected =
+        ["   TRES=cpu=16,mem=32000M,node=2,billing=16,gres/gpu=8", "   TRESBillingWeights=CPU=1.0,Mem=0.25G"];
+    assert_eq!(last, expected);
+}
+
+#[test]
 fn one_line_holds_everything() {
     let flags = Flags { one_line: true, ..Flags::default() };
     expect!["PartitionName=gpu AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL AllocNodes=ALL Default=NO QoS=N/A DefaultTime=01:00:00 DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden=NO MaxNodes=UNLIMITED MaxTime=1-00:00:00 MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED Nodes=gpu[01-02] PriorityJobFactor=5 PriorityTier=1 RootOnly=NO ReqResv=NO OverSubscribe=NO OverTimeLimit=NONE PreemptMode=OFF State=UP TotalCPUs=16 TotalNodes=2 SelectTypeParameters=NONE JobDefaults=(null) DefMemPerNode=UNLIMITED MaxMemPerNode=UNLIMITED TRES=cpu=16,mem=32000M,node=2,billing=16,gres/gpu=8\n"]
