@@ -41,7 +41,7 @@ pub use peer::Peer;
 pub use priorities::{AssociationShare, JobPriority, LevelFairShare, PrioritiesAnswer, SharesAnswer};
 pub use reservations::{
     FlagChange, NamedNodes, ReservationAnswer, ReservationDeletion, ReservationFlag, ReservationRequest,
-    ReservationView, ReservationWish,
+    ReservationView, ReservationWish, ReservedCores,
 };
 pub use statistics::{BoundCount, CycleFigures, JobCounts, RecordedCycle, Statistics};
 pub use text::Text;

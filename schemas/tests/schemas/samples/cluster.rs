@@ -58,6 +58,7 @@ fn full_configuration() -> ClusterConfigured {
             one_partition_suffices: true,
             max_memory_per_node: Some(Mebibytes(128_000)),
             accounting_enforced: vec![AccountingEnforcement::Associations, AccountingEnforcement::Qos],
+            least_loaded: true,
             ..plain_parameters()
         },
         administrators: vec![64030],
@@ -79,7 +80,7 @@ fn plain_parameters() -> ClusterParameters {
         first_job_id: 1,
         default_memory: None,
         memory_is_consumed: true,
-        least_loaded: true,
+        least_loaded: false,
         enforce_partition_limits: false,
         one_partition_suffices: false,
         max_memory_per_node: None,
