@@ -68,6 +68,7 @@ fn full_configuration() -> ClusterConfigured {
                 AccountingEnforcement::NoSteps,
             ],
             track_wckeys: true,
+            least_loaded: true,
             ..plain_parameters()
         },
         administrators: vec![64030],
@@ -89,6 +90,7 @@ fn plain_parameters() -> ClusterParameters {
         first_job_id: 1,
         default_memory: None,
         memory_is_consumed: true,
+        least_loaded: false,
         enforce_partition_limits: false,
         one_partition_suffices: false,
         max_memory_per_node: None,
@@ -216,6 +218,7 @@ fn full_partition() -> PartitionDefinition {
         root_only: true,
         hidden: true,
         exclusive: true,
+        least_loaded: true,
         default_memory: Some(MemoryRequest::PerGpu(Mebibytes(8_000))),
         allow_qos: Some(vec!["high".to_string()]),
         deny_qos: vec!["low".to_string()],
