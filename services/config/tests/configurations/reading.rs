@@ -129,6 +129,7 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
                 grace_time: Seconds(
                     0,
                 ),
+                billing_weights: None,
             },
         ]
         ClusterParameters {
@@ -408,6 +409,7 @@ fn keys_of_partitions_have_their_meaning() {
             grace_time: Seconds(
                 0,
             ),
+            billing_weights: None,
         }
     "#]]
     .assert_debug_eq(&partition);
