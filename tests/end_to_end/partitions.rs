@@ -64,7 +64,7 @@ fn partitions_change_while_the_cluster_runs_and_are_as_in_the_files_again_after_
         &cluster,
         &["update", "partitionname=new", "state=sideways", "nodes=n7"],
         "slurm_update error: Invalid argument\n\
-         scontrol: error: PartitionName=new has unknown nodes: n7; did you mean \"n1\"?\n\
+         scontrol: error: PartitionName=new has unknown nodes: n7; add a NodeName line for it, or remove it here\n\
          scontrol: error: state=sideways is not known; expected UP, DOWN, DRAIN, INACTIVE\n",
     );
 

@@ -119,6 +119,7 @@ fn a_job_of_a_higher_tier_takes_the_cpus_of_another_which_goes_on_by_itself() {
     cluster.wait_state(high, "RUNNING");
     cluster.wait_state(low, "SUSPENDED");
     stands_still(&cluster);
+    wait_until("it has been counted for a second", || cluster.sacct(low, "Suspended") != "00:00:00");
     // Nobody of its own partition comes before it.
     let behind = cluster.submit(&["-c", "4"], "true");
     std::fs::write(cluster.work().join("stop"), "").unwrap();
