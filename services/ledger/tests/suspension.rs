@@ -36,7 +36,7 @@ fn a_stop_is_no_part_of_the_time_and_gpus_are_held() {
     story.at(25.0);
     expect![[r#"
         1 SUSPENDED 10 - 10s 5s 15gpus
-        1.batch SUSPENDED 10 - 10s 5s 0gpus
+        1.batch RUNNING 10 - 10s 5s 0gpus
         2 PENDING - - 0s 0s 0gpus
     "#]]
     .assert_eq(&story.records(&COLUMNS));
@@ -57,10 +57,10 @@ fn a_stop_is_no_part_of_the_time_and_gpus_are_held() {
     // 10 s and 20 s of 4 CPUs of the first, 10 s of 4 of the second.
     expect![[r#"
         gpu01 cpus: 480 = allocated 160 + idle 320
-        GPU-gpu01-0: 60 = allocated 60
-        GPU-gpu01-1: 60 = allocated 10 + idle 50
-        GPU-gpu01-2: 60 = idle 60
-        GPU-gpu01-3: 60 = idle 60
+        gpu01/gpu0: 60 = allocated 60
+        gpu01/gpu1: 60 = allocated 10 + idle 50
+        gpu01/gpu2: 60 = idle 60
+        gpu01/gpu3: 60 = idle 60
         node01 cpus: 480 = idle 480
     "#]]
     .assert_eq(&book.capacity(10.0, 70.0));
@@ -93,7 +93,7 @@ fn what_ends_while_it_is_stopped_had_its_time_before() {
         1.batch CANCELLED 10 50 10s 30s None
         2 REQUEUED 60 82 15s 7s None
         2.batch CANCELLED 60 82 15s 7s None
-        2 PENDING - - 0s 0s RequeuedHeld
+        2 PENDING - - 0s 0s job requeued in held state
     "#]]
     .assert_eq(&book.records(&AccountingQuery { duplicates: true, ..Default::default() }, &columns));
 }
