@@ -169,6 +169,7 @@ fn without_a_slurm_conf_the_machine_is_a_cluster_of_one_node() {
                 2,
             ),
             accounting_enforced: [],
+            track_wckeys: false,
         }"#]]
     .assert_eq(&format!("{:#?}\n{:#?}\n{:#?}", cluster.nodes, cluster.partitions, cluster.parameters));
 

@@ -570,6 +570,14 @@ fn what_does_not_wait_says_what_it_does() {
             Job 123 (train, alice) does not wait: it has been running on node07 for 10 min, without a time limit.
             It gives way to job 140_7: it was told at 2026-12-02T19:59:30, may go on until 2026-12-02T20:04:30, and then waits again.
 
+            Job 123 (train, alice) does not wait: it is suspended on node07, 10 min after its start; its time stands still.
+
+            Job 123 (train, alice) does not wait: it is suspended on node07, 10 min after its start; its time stands still.
+            It was told at 2026-12-02T19:59:30 to stop for job 140_7; it goes on by itself when its CPUs are free.
+
+            Job 123 (train, alice) does not wait: it has been running on node07 for 10 min, without a time limit.
+            It was told at 2026-12-02T19:59:30 to stop for job 140_7.
+
             Job 123 (train, alice) does not wait: it ended at 2026-12-02T19:59:00 as PREEMPTED (exit code 0:0), after 9 min on node07.
             Its last run was told at 2026-12-02T19:58:50 to give way to job 140_7.
 
