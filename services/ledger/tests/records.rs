@@ -583,7 +583,11 @@ fn what_is_billed_is_what_the_start_says_and_what_is_asked_is_weighed() {
     // Nothing is weighed any more.
     story.add(configuration(vec![node("gpu01", 8, 4)]));
     story.submit(2, |_| {}).allocate("2.0", vec![share("gpu01", "1", &[])]);
-    expect![[r#""#]].assert_eq(&story.records(&["id", "req", "alloc"]));
+    expect![[r#"
+        1 billing=8,cpu=1,gres/gpu=3,mem=500M,node=1 billing=42,cpu=1,gres/gpu=3,mem=500M,node=1
+        2 billing=1,cpu=1,mem=500M,node=1 billing=1,cpu=1,mem=500M,node=1
+    "#]]
+    .assert_eq(&story.records(&["id", "req", "alloc"]));
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn a_stop_is_no_part_of_the_time_and_gpus_are_held() {
     story.at(25.0);
     expect![[r#"
         1 SUSPENDED 10 - 10s 5s 15gpus
-        1.batch RUNNING 10 - 10s 5s 0gpus
+        1.batch SUSPENDED 10 - 10s 5s 0gpus
         2 PENDING - - 0s 0s 0gpus
     "#]]
     .assert_eq(&story.records(&COLUMNS));

@@ -149,7 +149,7 @@ pub fn check_limits(cluster: &Cluster) -> Result<(), String> {
         for user in [None, Some(job.spec.user.name.clone())] {
             let used = used.entry((job.account.to_string(), user)).or_default();
             used.jobs += 1;
-            used.cpus += run.nodes.iter().map(|share| share.cpus.len() as u64).sum::<u64>();
+            used.cpus += run.nodes.iter().map(|share| share.cpus.len()).sum::<u64>();
             used.gpus += run.nodes.iter().map(|share| share.gpus.len() as u64).sum::<u64>();
         }
     }

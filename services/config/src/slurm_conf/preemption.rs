@@ -152,9 +152,8 @@ pub(super) fn preempt_mode(pair: &Pair, findings: &mut Findings) -> Option<Preem
 pub(super) fn suspend_grace(conf: &SlurmConf, findings: &mut Findings) -> Option<Seconds> {
     let pair = conf.parameter("PreemptParameters")?;
     let words = values::list(&pair.value);
-    let found = words.iter().filter_map(|word| word.split_once('='));
-    let (name, value) =
-        found.filter(|(name, _)| name.eq_ignore_ascii_case("suspend_grace_time")).next_back()?;
+    let mut found = words.iter().filter_map(|word| word.split_once('='));
+    let (name, value) = found.rfind(|(name, _)| name.eq_ignore_ascii_case("suspend_grace_time"))?;
     let option = Pair { key: name.to_string(), value: value.to_string(), place: pair.place.clone() };
     values::number32(&option, 0, 3_600, findings).map(|seconds| Seconds(seconds.into()))
 }

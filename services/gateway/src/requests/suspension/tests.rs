@@ -44,7 +44,8 @@ impl Site {
         let account =
             Account { name: "ml".to_string(), coordinators: vec!["coord".to_string()], ..Account::default() };
         site.say(Subject::Jobs, AccountDefined { account });
-        let association = Association { id: 9, account: "ml".to_string(), ..Association::default() };
+        let parent = Some("root".to_string());
+        let association = Association { id: 9, account: "ml".to_string(), parent, ..Association::default() };
         site.say(Subject::Jobs, AssociationDefined { association });
         for (job, ids, tasks) in [(1, 1, None), (2, 1, None), (3, 2, Some("0-1"))] {
             let mut spec: JobSpec = serde_json::from_value(json!({
