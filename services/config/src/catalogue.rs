@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::keys::{Key, Standing};
 use crate::slurm_conf::{node_state, nodes, parameter_keys, partitions};
-use crate::{OTHER_FILES, gres_conf, topology_conf};
+use crate::{OTHER_FILES, cgroup_conf, gres_conf, topology_conf};
 
 /// What becomes of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -106,6 +106,7 @@ fn owners(words: &[Key]) -> Vec<String> {
     let of = |(place, keys): &(&str, &'static [Key])| {
         let file = match *place {
             "gres.conf" => " of gres.conf",
+            "cgroup.conf" => " of cgroup.conf",
             // Partitions have a State too.
             "slurm.conf: NodeName lines" => " of a node",
             _ => "",
@@ -117,7 +118,7 @@ fn owners(words: &[Key]) -> Vec<String> {
 }
 
 /// The tables of keys, and where these stand.
-const TABLES: [(&str, &[Key]); 7] = [
+const TABLES: [(&str, &[Key]); 8] = [
     ("slurm.conf: parameters", parameter_keys::PARAMETERS),
     ("slurm.conf: NodeName lines", nodes::KEYS),
     ("slurm.conf: DownNodes lines", node_state::DOWN_NODES_KEYS),
@@ -125,6 +126,7 @@ const TABLES: [(&str, &[Key]); 7] = [
     ("slurm.conf: PartitionName lines", partitions::KEYS),
     ("gres.conf", gres_conf::KEYS),
     ("topology.conf", topology_conf::KEYS),
+    ("cgroup.conf", cgroup_conf::KEYS),
 ];
 impl From<&Key> for Setting {
     fn from(key: &Key) -> Setting {

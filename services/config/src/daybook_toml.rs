@@ -11,9 +11,10 @@ use daybook_schemas::grammar::hostlist;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::cgroup_conf;
 use crate::diagnostic::{Findings, Place, did_you_mean};
 use crate::files::Files;
-use crate::settings::{LogBackend, NatsSettings, RelaySettings, SpoolDir};
+use crate::settings::{Confining, LogBackend, NatsSettings, RelaySettings, SpoolDir};
 use crate::slurm_conf::parameters::PLANNER_JOBS_MAX_MAX;
 
 /// The file's name.
@@ -21,7 +22,7 @@ pub(crate) const DAYBOOK_TOML: &str = "daybook.toml";
 
 /// The tables and their keys.
 pub(crate) const KEYS: &[(&str, &[&str])] = &[
-    ("agent", &["spool_dir"]),
+    ("agent", &["confine", "processes_max", "spool_dir"]),
     ("gateway", &["socket"]),
     ("log", &["backend", "nats"]),
     ("nodes", &["simulated"]),
@@ -35,6 +36,9 @@ pub(crate) const NATS_KEYS: &[&str] =
 
 /// The most protected starts in a cycle.
 pub(crate) const BACKFILL_RESERVATIONS_MAX: u32 = 10_000;
+
+/// The most processes that a run may be allowed: what Linux can have.
+const PROCESSES_MAX_MAX: u32 = 1 << 22;
 
 /// How many seconds a node may be silent, at least and at most.
 const NODE_LEASE_SECONDS: [u32; 2] = [5, 3600];
@@ -56,6 +60,8 @@ pub(crate) struct DaybookToml {
     pub jobs_max: Option<u32>,
     pub node_lease: Option<u32>,
     pub spool_dir: Option<SpoolDir>,
+    pub confining: Option<Confining>,
+    pub processes_max: Option<u32>,
     pub socket: Option<PathBuf>,
     pub log: LogBackend,
     pub nats: NatsSettings,
@@ -221,6 +227,18 @@ impl Reader<'_> {
             }
             ("agent", "spool_dir") => {
                 settings.spool_dir = self.absolute_path(key, value).map(SpoolDir::new);
+            }
+            ("agent", "confine") => match value.get_ref() {
+                DeValue::String(word) => match cgroup_conf::confining(word) {
+                    Ok(confining) => settings.confining = Some(confining),
+                    Err(remedy) => {
+                        self.error(value.span(), format!("\"{word}\" is no way to confine runs"), remedy)
+                    }
+                },
+                _ => self.error(value.span(), "confine is no text".to_string(), "confine = \"required\""),
+            },
+            ("agent", "processes_max") => {
+                settings.processes_max = self.number(key, value, 0, PROCESSES_MAX_MAX);
             }
             ("gateway", "socket") => {
                 settings.socket = self.absolute_path(key, value).map(PathBuf::from);

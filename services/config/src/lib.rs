@@ -9,6 +9,7 @@
 //! `docs/slurm-conf.md` is made from the tables here ([`settings`]).
 
 mod catalogue;
+mod cgroup_conf;
 mod change;
 mod daybook_toml;
 mod diagnostic;
@@ -45,7 +46,10 @@ pub use change::{RefusedSetting, change_partition, is_partition_key};
 pub use diagnostic::{Diagnostic, Severity};
 pub use machine::{CpuTopology, FoundGpu, LocalMachine, Machine, gpu_type};
 use settings::NODE_LEASE;
-pub use settings::{DaemonSettings, LogBackend, NatsSettings, RelaySettings, SpoolDir};
+pub use settings::{
+    CgroupVersions, ConfinementSettings, Confining, DaemonSettings, LogBackend, NatsSettings, RelaySettings,
+    SpoolDir,
+};
 
 use daybook_toml::{DAYBOOK_TOML, DaybookToml};
 use diagnostic::{Findings, Place, did_you_mean};
@@ -78,10 +82,9 @@ pub struct Loaded {
 }
 
 /// Other files of Slurm that a directory may hold, and what they would be for.
-const OTHER_FILES: [(&str, &str); 7] = [
+const OTHER_FILES: [(&str, &str); 6] = [
     ("acct_gather.conf", "sampling by Slurm's plugins"),
     ("burst_buffer.conf", "burst buffers"),
-    ("cgroup.conf", "confining jobs by cgroups"),
     ("job_container.conf", "private temporary directories of jobs"),
     ("oci.conf", "OCI containers"),
     ("plugstack.conf", "SPANK plugins"),
@@ -146,7 +149,9 @@ fn describe(files: &mut Files, machine: &dyn Machine, findings: &mut Findings) -
     let named = partitions::Named::new(nodes.iter().map(|node| &node.definition), &conf.node_sets, findings);
     let partitions = partitions::partitions(&conf.partitions, &named, parameters.whole_nodes, findings);
     let topology = topology_conf::read(files, &conf, &named, findings);
-    let daemon = daemon_settings(&toml, parameters.spool_dir.as_ref(), &nodes, machine, findings);
+    let confinement = cgroup_conf::read(files, Some(&conf), &toml, findings);
+    let daemon =
+        daemon_settings(&toml, parameters.spool_dir.as_ref(), confinement, &nodes, machine, findings);
     Some(Described {
         cluster_name: parameters.cluster_name,
         nodes: nodes.into_iter().map(|node| node.definition).collect(),
@@ -175,7 +180,8 @@ fn from_machine(files: &mut Files, machine: &dyn Machine, findings: &mut Finding
     let definition = local_cluster::node(machine);
     let mut nodes = vec![Node { definition, place: place.clone(), gres: Vec::new(), gres_place: place }];
     mark_simulated(&toml, &mut nodes, findings);
-    let daemon = daemon_settings(&toml, None, &nodes, machine, findings);
+    let confinement = cgroup_conf::read(files, None, &toml, findings);
+    let daemon = daemon_settings(&toml, None, confinement, &nodes, machine, findings);
     let nodes: Vec<NodeDefinition> = nodes.into_iter().map(|node| node.definition).collect();
     Described {
         cluster_name: parameters::CLUSTER_NAME.to_string(),
@@ -266,6 +272,7 @@ fn report_gres_types(parameters: &Parameters, nodes: &[Node], findings: &mut Fin
 fn daemon_settings(
     toml: &DaybookToml,
     slurmd_spool_dir: Option<&lines::Pair>,
+    confinement: ConfinementSettings,
     nodes: &[Node],
     machine: &dyn Machine,
     findings: &mut Findings,
@@ -296,6 +303,7 @@ fn daemon_settings(
         log: toml.log,
         nats: toml.nats.clone(),
         relays: toml.relays.clone(),
+        confinement,
     }
 }
 

@@ -15,7 +15,7 @@ fn page_path(name: &str) -> PathBuf {
 const INTRODUCTION: &str = "\
 # Slurm's settings, one by one
 
-Every key that Slurm 22.05 to 24.11 reads in `slurm.conf`, `gres.conf` and `topology.conf`, and what Daybook does with it. This
+Every key that Slurm 22.05 to 24.11 reads in `slurm.conf`, `gres.conf`, `topology.conf` and `cgroup.conf`, and what Daybook does with it. This
 page is made from the tables by which Daybook reads the files (`UPDATE_EXPECT=1 cargo test -p daybook-config`);
 `daybook check --settings WORD` finds a setting in them, and `daybook check DIR` says what your files have of each kind.
 How things work together is in `docs/configuration.md`.

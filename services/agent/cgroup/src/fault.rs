@@ -25,7 +25,8 @@ impl Fault {
 /// Writes a value to one of the kernel's files: in one write, as the kernel wants it.
 pub(crate) fn set(directory: &Path, file: &str, value: &str) -> Result<(), Fault> {
     let path = directory.join(file);
-    let write = || io::Write::write_all(&mut std::fs::OpenOptions::new().write(true).open(&path)?, value.as_bytes());
+    let write =
+        || io::Write::write_all(&mut std::fs::OpenOptions::new().write(true).open(&path)?, value.as_bytes());
     write().map_err(Fault::at(&path, format!("set it to {value}")))
 }
 

@@ -221,7 +221,10 @@ impl Group {
 
     /// Removes it; false: something is in it.
     pub fn remove(&self) -> bool {
-        self.directories().into_iter().map(|directory| remove(directory, DEPTH_MAX)).fold(true, |all, is| all && is)
+        self.directories()
+            .into_iter()
+            .map(|directory| remove(directory, DEPTH_MAX))
+            .fold(true, |all, is| all && is)
     }
 }
 

@@ -136,11 +136,13 @@ impl Hierarchies {
     /// Those that were prepared under this name before.
     pub fn prepared(&self, name: &Path) -> Hierarchies {
         let below = |mount: &PathBuf| Some(mount.join(name)).filter(|directory| directory.is_dir());
-        let v1 = self.v1.iter().filter_map(|(controller, mount)| Some((*controller, below(mount)?))).collect();
+        let v1 =
+            self.v1.iter().filter_map(|(controller, mount)| Some((*controller, below(mount)?))).collect();
         let v2 = self.v2.as_ref().and_then(below);
         let enabled = v2.as_ref().and_then(|directory| get(directory, "cgroup.subtree_control"));
         let enabled = enabled.unwrap_or_default();
-        let is_enabled = |controller: &Controller| enabled.split(' ').any(|name| name == controller.names()[1]);
+        let is_enabled =
+            |controller: &Controller| enabled.split(' ').any(|name| name == controller.names()[1]);
         let v2_controllers = self.v2_controllers.iter().copied().filter(is_enabled).collect();
         Hierarchies { v1, v2, v2_controllers }
     }

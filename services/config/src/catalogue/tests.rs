@@ -4,7 +4,7 @@ use super::*;
 use crate::{Loaded, LocalMachine, Severity, load};
 
 /// A configuration in which every setting could have an effect. Its lines have the place of their table in front.
-const BASE: [(&str, &str); 16] = [
+const BASE: [(&str, &str); 17] = [
     ("slurm.conf: parameters", "ClusterName=base"),
     ("slurm.conf: parameters", "PriorityType=priority/multifactor"),
     ("slurm.conf: parameters", "TopologyPlugin=topology/tree"),
@@ -21,6 +21,7 @@ const BASE: [(&str, &str); 16] = [
     ("", "SwitchName=top Switches=leaf,other"),
     ("", "SwitchName=other Nodes=c"),
     ("gres.conf", "NodeName=c Name=gpu Count=2"),
+    ("cgroup.conf", "ConstrainCores=yes"),
 ];
 
 /// What reading [`BASE`] gives with `setting` instead of its key, or without that key.
@@ -29,8 +30,8 @@ fn read_with(place: &str, key: &str, value: Option<&str>) -> Loaded {
     let has_key =
         |pair: &&str| !pair.split_once('=').is_some_and(|(known, _)| known.eq_ignore_ascii_case(key));
     let setting = value.map(|value| format!("{key}={value}"));
-    let (mut slurm, mut gres, mut topology) =
-        (setting.clone().unwrap_or_default(), String::new(), String::new());
+    let (mut slurm, mut gres, mut topology, mut cgroup) =
+        (setting.clone().unwrap_or_default(), String::new(), String::new(), String::new());
     if place != "slurm.conf: parameters" {
         slurm.clear();
     }
@@ -53,13 +54,16 @@ fn read_with(place: &str, key: &str, value: Option<&str>) -> Loaded {
         let file = match of {
             "gres.conf" => &mut gres,
             "topology.conf" => &mut topology,
+            "cgroup.conf" => &mut cgroup,
             _ if line.starts_with("SwitchName") => &mut topology,
             _ => &mut slurm,
         };
         file.push('\n');
         file.push_str(&line);
     }
-    for (name, text) in [("slurm.conf", slurm), ("gres.conf", gres), ("topology.conf", topology)] {
+    let files =
+        [("slurm.conf", slurm), ("gres.conf", gres), ("topology.conf", topology), ("cgroup.conf", cgroup)];
+    for (name, text) in files {
         std::fs::write(directory.path().join(name), text).expect("a file");
     }
     load(directory.path(), &LocalMachine)

@@ -1,6 +1,7 @@
 //! The parameters of `slurm.conf` that Slurm 22.05 to 24.11 knows, and what each means here.
 
 use super::{enforcement, parameters, preemption, priority};
+use crate::cgroup_conf::{PROCESS_TRACKERS, TASK_PLUGINS};
 use crate::keys::{Key, no_effect, no_effect_unless, not_needed, supported};
 use crate::{gres_conf, topology_conf};
 
@@ -205,7 +206,8 @@ pub(crate) const PARAMETERS: &[Key] = &[
          CPU=1000,Mem=2000; others are an error; default none",
     ),
     no_effect_unless("PrivateData", &["none"], "hiding other people's jobs"),
-    not_needed("ProctrackType", "every run has its supervisor"),
+    supported("ProctrackType", "how a run's processes are known; proctrack/cgroup needs control groups")
+        .of(PROCESS_TRACKERS),
     no_effect("Prolog", "programs that run before a job"),
     not_needed("PrologEpilogTimeout", "patience with prologs and epilogs"),
     no_effect_unless("PrologFlags", &["none", "alloc", "contain"], "programs that run before a job"),
@@ -293,7 +295,7 @@ pub(crate) const PARAMETERS: &[Key] = &[
     not_needed("SwitchParameters", "Slurm's plugins"),
     no_effect_unless("SwitchType", &["switch/none"], "set-up of the interconnect"),
     no_effect("TaskEpilog", "programs around tasks"),
-    no_effect_unless("TaskPlugin", &["task/none", "none"], "binding and confining tasks"),
+    supported("TaskPlugin", "how runs are confined; default: as far as the machine can").of(TASK_PLUGINS),
     no_effect_unless("TaskPluginParam", &["none"], "binding and confining tasks"),
     no_effect("TaskProlog", "programs around tasks"),
     not_needed("TCPTimeout", "how Slurm's daemons talk"),

@@ -3,6 +3,7 @@
 mod any;
 mod broken;
 mod changes;
+mod confining;
 mod examples;
 mod gpus;
 mod machine;

@@ -126,7 +126,9 @@ fn nobody_escapes_and_nobody_survives() {
         // something holds it.
         let bomb = match node.prepared.abilities().processes {
             true => "perl -e 'fork while 1'",
-            false => "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 1000 & done; wait",
+            false => {
+                "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 1000 & done; wait"
+            }
         };
         let script = format!("trap '' TERM; (setsid sleep 1000 &); {bomb}");
         let mut child = start(&group, "sh", &["-c", &script]);
