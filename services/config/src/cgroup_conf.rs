@@ -1,6 +1,7 @@
 //! How runs are confined on their nodes: `cgroup.conf`, `TaskPlugin` and `ProctrackType` of `slurm.conf`, `[agent]` of
 //! `daybook.toml`.
 
+use daybook_cgroup::{Confining, Rules, Versions};
 use daybook_schemas::Mebibytes;
 
 use crate::daybook_toml::DaybookToml;
@@ -8,7 +9,6 @@ use crate::diagnostic::{Findings, Place, did_you_mean};
 use crate::files::Files;
 use crate::keys::{Key, is_supported, known_word, no_effect, not_needed, supported};
 use crate::lines::{Line, Pair, read_lines};
-use crate::settings::{CgroupVersions, ConfinementSettings, Confining};
 use crate::slurm_conf::SlurmConf;
 use crate::values;
 
@@ -110,9 +110,9 @@ pub(crate) fn read(
     conf: Option<&SlurmConf>,
     toml: &DaybookToml,
     findings: &mut Findings,
-) -> ConfinementSettings {
+) -> Rules {
     let file = read_file(files, findings);
-    let mut settings = ConfinementSettings::default();
+    let mut settings = Rules::default();
     if let Some(file) = &file {
         settings.cpus = file.flag("ConstrainCores", findings);
         settings.devices = file.flag("ConstrainDevices", findings);
@@ -131,8 +131,8 @@ pub(crate) fn read(
     }
     if let Some(pair) = file.as_ref().and_then(|file| file.get("CgroupPlugin")) {
         match known_word(pair, &pair.value, PLUGINS, findings).map(|key| key.name) {
-            Some("cgroup/v1") => settings.versions = CgroupVersions::One,
-            Some("cgroup/v2") => settings.versions = CgroupVersions::Two,
+            Some("cgroup/v1") => settings.versions = Versions::One,
+            Some("cgroup/v2") => settings.versions = Versions::Two,
             Some("disabled") => settings.confining = Confining::Off,
             _ => {}
         }
@@ -145,7 +145,7 @@ pub(crate) fn read(
 }
 
 /// Who names `task/cgroup` relies on it; who names another way has asked for less.
-fn plugins(conf: &SlurmConf, settings: &mut ConfinementSettings, findings: &mut Findings) {
+fn plugins(conf: &SlurmConf, settings: &mut Rules, findings: &mut Findings) {
     let words = |key: &str, table: &'static [Key], findings: &mut Findings| -> Option<Vec<&'static str>> {
         let pair = conf.parameter(key)?;
         let words = pair.value.split(',').filter_map(|word| known_word(pair, word.trim(), table, findings));

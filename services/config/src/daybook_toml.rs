@@ -7,6 +7,7 @@ mod relays;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use daybook_cgroup::Confining;
 use daybook_schemas::grammar::hostlist;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -14,7 +15,7 @@ use toml::de::{DeTable, DeValue};
 use crate::cgroup_conf;
 use crate::diagnostic::{Findings, Place, did_you_mean};
 use crate::files::Files;
-use crate::settings::{Confining, LogBackend, NatsSettings, RelaySettings, SpoolDir};
+use crate::settings::{LogBackend, NatsSettings, RelaySettings, SpoolDir};
 use crate::slurm_conf::parameters::PLANNER_JOBS_MAX_MAX;
 
 /// The file's name.

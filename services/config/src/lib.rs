@@ -33,6 +33,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use daybook_cgroup::Rules;
 use daybook_schemas::canonical::{self, CanonicalError};
 use daybook_schemas::events::ClusterConfigured;
 use daybook_schemas::grammar::hostlist;
@@ -46,10 +47,7 @@ pub use change::{RefusedSetting, change_partition, is_partition_key};
 pub use diagnostic::{Diagnostic, Severity};
 pub use machine::{CpuTopology, FoundGpu, LocalMachine, Machine, gpu_type};
 use settings::NODE_LEASE;
-pub use settings::{
-    CgroupVersions, ConfinementSettings, Confining, DaemonSettings, LogBackend, NatsSettings, RelaySettings,
-    SpoolDir,
-};
+pub use settings::{DaemonSettings, LogBackend, NatsSettings, RelaySettings, SpoolDir};
 
 use daybook_toml::{DAYBOOK_TOML, DaybookToml};
 use diagnostic::{Findings, Place, did_you_mean};
@@ -272,7 +270,7 @@ fn report_gres_types(parameters: &Parameters, nodes: &[Node], findings: &mut Fin
 fn daemon_settings(
     toml: &DaybookToml,
     slurmd_spool_dir: Option<&lines::Pair>,
-    confinement: ConfinementSettings,
+    confinement: Rules,
     nodes: &[Node],
     machine: &dyn Machine,
     findings: &mut Findings,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use daybook_schemas::Mebibytes;
+use daybook_cgroup::Rules;
 
 /// How long an agent may be silent, where nobody says.
 pub(crate) const NODE_LEASE: Duration = Duration::from_secs(10);
@@ -24,77 +24,7 @@ pub struct DaemonSettings {
     /// The login machines whose relays are believed, by name.
     pub relays: Vec<RelaySettings>,
     /// How runs are confined on this machine's nodes.
-    pub confinement: ConfinementSettings,
-}
-
-/// Whether runs are confined.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Confining {
-    /// A node that cannot confine its runs as it should is not started.
-    Required,
-    /// As far as the machine can; what it cannot is said.
-    #[default]
-    IfPossible,
-    /// Not at all.
-    Off,
-}
-
-/// Which hierarchies of control groups are used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CgroupVersions {
-    /// All that are mounted.
-    #[default]
-    Both,
-    /// Only those of version 1.
-    One,
-    /// Only the one of version 2.
-    Two,
-}
-
-/// How runs are confined.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfinementSettings {
-    /// Whether, and what happens where that cannot be done.
-    pub confining: Confining,
-    /// With which hierarchies.
-    pub versions: CgroupVersions,
-    /// `ConstrainCores`.
-    pub cpus: bool,
-    /// `ConstrainRAMSpace`.
-    pub memory: bool,
-    /// `ConstrainSwapSpace`.
-    pub swap: bool,
-    /// `ConstrainDevices`.
-    pub devices: bool,
-    /// `AllowedRAMSpace`: per cent of its memory that a run may use.
-    pub memory_percent: u32,
-    /// `AllowedSwapSpace`: per cent of its memory that a run may swap beside that.
-    pub swap_percent: u32,
-    /// `MaxRAMPercent`: per cent of the node's memory that is the most for a run.
-    pub node_memory_percent: u32,
-    /// `MinRAMSpace`: what every run may use at least.
-    pub memory_min: Mebibytes,
-    /// Processes and threads of a run; 0: no limit; absent: a quarter of what the machine can have.
-    pub processes_max: Option<u64>,
-}
-
-impl Default for ConfinementSettings {
-    /// What holds where no file says anything: everything that was given to a run, and no more.
-    fn default() -> ConfinementSettings {
-        ConfinementSettings {
-            confining: Confining::default(),
-            versions: CgroupVersions::default(),
-            cpus: true,
-            memory: true,
-            swap: true,
-            devices: true,
-            memory_percent: 100,
-            swap_percent: 0,
-            node_memory_percent: 100,
-            memory_min: Mebibytes(30),
-            processes_max: None,
-        }
-    }
+    pub confinement: Rules,
 }
 
 /// One entry of `[relays]` of `daybook.toml`.
@@ -117,7 +47,7 @@ impl Default for DaemonSettings {
             log: LogBackend::default(),
             nats: NatsSettings::default(),
             relays: Default::default(),
-            confinement: ConfinementSettings::default(),
+            confinement: Rules::default(),
         }
     }
 }

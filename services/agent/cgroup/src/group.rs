@@ -48,12 +48,12 @@ pub struct Confinement {
     /// The CPUs, by the kernel's numbers; absent: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<IndexSet>,
-    /// Memory in bytes, swap included; absent: no limit.
+    /// Memory in bytes; absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// What it may swap beside that, bytes.
-    #[serde(default)]
-    pub swap_bytes: u64,
+    /// What it may swap beside that, bytes; absent: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swap_bytes: Option<u64>,
     /// Processes and threads; absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes_max: Option<u64>,
@@ -145,10 +145,10 @@ impl Group {
         }
     }
 
-    fn limit_memory(&self, node: &Hierarchies, bytes: u64, swap: u64) -> Result<(), Fault> {
+    fn limit_memory(&self, node: &Hierarchies, bytes: u64, swap: Option<u64>) -> Result<(), Fault> {
         if let Some(directory) = self.v1(Controller::Memory) {
             // Memory with swap is never less than memory: on the way up it goes first, on the way down last.
-            let both = bytes.saturating_add(swap).to_string();
+            let both = swap.map_or_else(|| "-1".to_string(), |swap| bytes.saturating_add(swap).to_string());
             let counts_swap = directory.join("memory.memsw.limit_in_bytes").exists();
             let is_raised = counts_swap && set(directory, "memory.memsw.limit_in_bytes", &both).is_ok();
             set(directory, "memory.limit_in_bytes", &bytes.to_string())?;
@@ -161,7 +161,10 @@ impl Group {
         set(directory, "memory.max", &bytes.to_string())?;
         // A kernel without swap has no such file.
         match directory.join("memory.swap.max").exists() {
-            true => set(directory, "memory.swap.max", &swap.to_string()),
+            true => {
+                let most = swap.map_or_else(|| "max".to_string(), |swap| swap.to_string());
+                set(directory, "memory.swap.max", &most)
+            }
             false => Ok(()),
         }
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::fault::{Fault, get, set};
+use crate::rules::Versions;
 
 /// The part of the kernel that enforces or counts one kind of resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,6 +105,15 @@ impl Hierarchies {
             }
         }
         found
+    }
+
+    /// Those of some versions.
+    pub fn of(self, versions: Versions) -> Hierarchies {
+        match versions {
+            Versions::Both => self,
+            Versions::One => Hierarchies { v1: self.v1, ..Hierarchies::default() },
+            Versions::Two => Hierarchies { v1: BTreeMap::new(), ..self },
+        }
     }
 
     /// Makes the directories `name` below which a node's groups lie (its parts are made one by one), and gives the

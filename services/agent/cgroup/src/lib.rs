@@ -9,10 +9,14 @@ mod fault;
 mod group;
 mod hierarchies;
 mod machine_cpus;
+mod node_groups;
+mod rules;
 mod usage;
 
 pub use fault::Fault;
 pub use group::{Confinement, Device, Group};
 pub use hierarchies::{Abilities, Controller, Hierarchies};
 pub use machine_cpus::MachineCpus;
+pub use node_groups::NodeGroups;
+pub use rules::{Confining, Rules, Versions};
 pub use usage::GroupUsage;

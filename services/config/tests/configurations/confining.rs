@@ -1,6 +1,6 @@
 //! How runs are confined, by what is written where.
 
-use daybook_config::{CgroupVersions, ConfinementSettings, Confining};
+use daybook_cgroup::{Confining, Rules, Versions};
 use daybook_schemas::Mebibytes;
 
 use crate::machine::Vm;
@@ -8,7 +8,7 @@ use crate::written::usable;
 
 const CLUSTER: &str = "ClusterName=tx\nNodeName=n1 CPUs=8 RealMemory=16000\nPartitionName=main Nodes=ALL\n";
 
-fn confinement(slurm_conf: &str, cgroup_conf: Option<&str>, daybook_toml: &str) -> ConfinementSettings {
+fn confinement(slurm_conf: &str, cgroup_conf: Option<&str>, daybook_toml: &str) -> Rules {
     let slurm_conf = format!("{CLUSTER}{slurm_conf}");
     let mut files = vec![("slurm.conf", slurm_conf.as_str()), ("daybook.toml", daybook_toml)];
     files.extend(cgroup_conf.map(|text| ("cgroup.conf", text)));
@@ -18,7 +18,7 @@ fn confinement(slurm_conf: &str, cgroup_conf: Option<&str>, daybook_toml: &str) 
 #[test]
 fn who_says_nothing_has_all_of_it_where_the_machine_can() {
     let settings = confinement("", None, "");
-    assert_eq!(settings, ConfinementSettings::default());
+    assert_eq!(settings, Rules::default());
     assert_eq!(settings.confining, Confining::IfPossible);
     assert!(settings.cpus && settings.memory && settings.swap && settings.devices);
 }
@@ -44,9 +44,9 @@ fn other_plugins_ask_for_less() {
 fn cgroup_conf_says_what_is_confined() {
     let text = "CgroupPlugin=cgroup/v2\nConstrainRAMSpace=yes\nConstrainDevices=YES\nAllowedRAMSpace=110\n\
                 AllowedSwapSpace=5\nMaxRAMPercent=95\nMinRAMSpace=64\n";
-    let expected = ConfinementSettings {
+    let expected = Rules {
         confining: Confining::IfPossible,
-        versions: CgroupVersions::Two,
+        versions: Versions::Two,
         cpus: false,
         memory: true,
         swap: false,

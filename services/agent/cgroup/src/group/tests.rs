@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::rules::Versions;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -19,10 +20,9 @@ struct Node {
 impl Node {
     /// One for all that is mounted, and one for each version alone. Empty where none can be made.
     fn each(test: &str) -> Vec<Node> {
-        let all = Hierarchies::mounted();
-        let only_v1 = Hierarchies { v2: None, v2_controllers: Vec::new(), ..all.clone() };
-        let only_v2 = Hierarchies { v1: BTreeMap::new(), ..all.clone() };
-        let nodes = [("all", all), ("v1", only_v1), ("v2", only_v2)].map(|(which, mounted)| {
+        let versions = [("all", Versions::Both), ("v1", Versions::One), ("v2", Versions::Two)];
+        let nodes = versions.map(|(which, versions)| {
+            let mounted = Hierarchies::mounted().of(versions);
             let name = PathBuf::from(format!("daybook-test-{}-{test}-{which}", std::process::id()));
             let (prepared, faults) = mounted.prepare(&name);
             if prepared.is_empty() {
@@ -79,7 +79,8 @@ fn a_run_has_the_cpus_it_was_given() {
 #[test]
 fn what_takes_too_much_memory_is_ended_and_counted() {
     for node in Node::each("memory").iter().filter(|node| node.prepared.abilities().memory) {
-        let limits = Confinement { memory_bytes: Some(32 << 20), ..Confinement::default() };
+        let limits =
+            Confinement { memory_bytes: Some(32 << 20), swap_bytes: Some(0), ..Confinement::default() };
         let group = node.make(&limits);
         assert_eq!(group.oom_kills(), Some(0));
         assert!(shell(&group, "head -c 1000000 /dev/zero | tail -c 1 | wc -c").status.success());
