@@ -88,4 +88,10 @@ pub struct ProcessUsage {
     pub system_cpu_us: u64,
     /// The largest resident set of one process, KiB.
     pub max_rss_kib: u64,
+    /// Bytes read from block devices; absent: nobody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_bytes: Option<u64>,
+    /// Bytes written to block devices; absent: nobody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_bytes: Option<u64>,
 }

@@ -114,6 +114,9 @@ pub struct NodeView {
     /// Machine architecture; empty: not registered.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub architecture: String,
+    /// In what way its runs are not confined although they should be; empty: they are as configured.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unconfined: String,
 }
 
 /// `GET /v1/partitions`: each partition.

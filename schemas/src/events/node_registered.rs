@@ -23,4 +23,7 @@ pub struct NodeRegistered {
     pub operating_system: String,
     /// Machine architecture.
     pub architecture: String,
+    /// In what way its runs are not confined although they should be, for people; absent: they are as configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unconfined: Option<String>,
 }

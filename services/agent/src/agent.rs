@@ -13,6 +13,7 @@ use daybook_supervisor::records::Wish;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
+use crate::confine::{ConfinementConfig, Confiner};
 use crate::directory::{Directories, Scanned};
 use crate::reconcile::{Action, Known, reconcile};
 use crate::report::{Report, Reporter};
@@ -36,6 +37,8 @@ pub struct AgentConfig {
     pub supervisor_binary: PathBuf,
     /// Whether it can start jobs of other users than its own (it is root).
     pub allow_other_users: bool,
+    /// How it confines its runs.
+    pub confinement: ConfinementConfig,
 }
 
 /// Why an agent does not start.
@@ -51,6 +54,17 @@ pub enum StartError {
         /// Why.
         source: std::io::Error,
     },
+    /// Its runs cannot be confined, and the site wants them to be.
+    #[error(
+        "node {node}: runs cannot be confined as the configuration asks: {}; confine = \"if_possible\" in [agent] of daybook.toml runs them anyway",
+        .lacking.join("; ")
+    )]
+    Confinement {
+        /// The node.
+        node: String,
+        /// What cannot be done, each as a sentence.
+        lacking: Vec<String>,
+    },
 }
 
 /// What all tasks of an agent share.
@@ -59,6 +73,7 @@ pub(crate) struct Node {
     pub(crate) log: LogHandle,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) directories: Directories,
+    pub(crate) confiner: Confiner,
     pub(crate) reporter: Reporter,
 }
 
@@ -141,9 +156,15 @@ impl Agent {
         clock: Arc<dyn Clock>,
     ) -> Result<AgentHandle, StartError> {
         let directories = Directories::prepare_for(&config)?;
+        let is_root = nix::unistd::geteuid().is_root();
+        let confiner = Confiner::prepare(&config.confinement, &config.node, &config.state_dir, is_root)
+            .map_err(|lacking| StartError::Confinement { node: config.node.name.to_string(), lacking })?;
+        if let Some(lacking) = confiner.shortfall() {
+            tracing::warn!(node = %config.node.name, lacking, "runs are not confined in every way");
+        }
         let (stop, stopped) = watch::channel(false);
         let (reporter, reporting) = Reporter::start(config.node.name.clone(), log.clone());
-        let node = Arc::new(Node { config, log, clock, directories, reporter });
+        let node = Arc::new(Node { config, log, clock, directories, confiner, reporter });
         let agent = Agent {
             node,
             known: BTreeMap::new(),
@@ -163,11 +184,16 @@ impl Agent {
     async fn run(mut self, mut orders: watch::Receiver<Arc<DesiredSet>>) {
         let node = self.node.clone();
         if !node.config.node.simulated {
-            let scanned = node.blocking(|node| node.directories.scan()).await.unwrap_or_default();
+            let scanned = node.blocking(|node| {
+                let scanned = node.directories.scan();
+                node.confiner.sweep(|name| scanned.iter().any(|found| found.run.to_string() == name));
+                scanned
+            });
+            let scanned = scanned.await.unwrap_or_default();
             scanned.into_iter().for_each(|scanned| self.take_up(scanned));
         }
         let mut stopped = self.stopped.clone();
-        let registration = Report::registered(&node.config, node.clock.now());
+        let registration = Report::registered(&node.config, node.confiner.shortfall(), node.clock.now());
         let registered = tokio::select! {
             biased;
             () = told_to_stop(&mut stopped) => None,
@@ -180,6 +206,8 @@ impl Agent {
         // Also for a node whose registration the log refuses as no good: its runs are seen to their ends.
         told_to_stop(&mut stopped).await;
         while self.tasks.join_next().await.is_some() {}
+        // A run that has files may be about to make its group.
+        node.blocking(|node| node.directories.are_empty().then(|| node.confiner.leave())).await;
     }
 
     async fn follow(&mut self, orders: &mut watch::Receiver<Arc<DesiredSet>>) {

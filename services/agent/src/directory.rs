@@ -8,10 +8,11 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use daybook_cgroup::Group;
 use daybook_schemas::orders::RunOrder;
 use daybook_schemas::{BlobHash, EventId, NodeName, RunId, Seq, UtcMicros};
 use daybook_supervisor::processes::{boot_id, session_members, start_time};
-use daybook_supervisor::records::{Claim, Entry, Exit, Intent, Record, Started, Turn, Wish};
+use daybook_supervisor::records::{Claim, Confined, Entry, Exit, Intent, Record, Started, Turn, Wish};
 use daybook_supervisor::run_files::{Order, RunFiles};
 use daybook_supervisor::standard_files::Paths;
 use nix::sys::signal::{Signal, kill};
@@ -211,12 +212,14 @@ impl Directories {
             std::os::unix::fs::chown(&script, Some(uid), Some(gid))?;
             std::os::unix::fs::chown(&job, Some(uid), Some(gid))?;
         }
+        let share = order.nodes.iter().find(|share| share.node == *node.name());
         let intent = Intent {
             order: order.clone(),
             node: node.name().to_string(),
             boot_id: self.boot_id.clone(),
             script: script.display().to_string(),
             environment_bytes: payload.environment.len() as u64,
+            confined: share.and_then(|share| node.confiner.confine(order.run, share, &node.config.node)),
         };
         // Last, and synced: with it the run may start. The script needs no sync: after a power cut the intent's boot is
         // another one, and the run does not start.
@@ -278,7 +281,9 @@ impl Directories {
             let last_evidence = self.evidence(run, intent.as_ref()).min(boot_time());
             return Loss { last_evidence, message };
         }
+        let group = intent.as_ref().and_then(|intent| intent.confined.as_ref()).map(Confined::group);
         let killed = self.started(run).map_or(Killed::Nothing, |script| kill_session(&script));
+        let killed = killed.and(group.map_or(Killed::Nothing, |group| empty_group(&group)));
         let last_evidence = match killed {
             Killed::Nothing => self.evidence(run, intent.as_ref()),
             Killed::All => now(),
@@ -317,6 +322,11 @@ impl Directories {
         Ok(())
     }
 
+    /// Whether no run has a file here.
+    pub(crate) fn are_empty(&self) -> bool {
+        RunFiles::runs_in(&self.runs).is_empty()
+    }
+
     /// Removes what is left of a run.
     pub(crate) fn remove(&self, run: RunId) {
         let job = self.job(run);
@@ -344,6 +354,33 @@ enum Killed {
     Nothing,
     All,
     NotAll,
+}
+
+impl Killed {
+    fn and(self, other: Killed) -> Killed {
+        match (self, other) {
+            (Killed::NotAll, _) | (_, Killed::NotAll) => Killed::NotAll,
+            (Killed::Nothing, Killed::Nothing) => Killed::Nothing,
+            _ => Killed::All,
+        }
+    }
+}
+
+/// Ends all that is in a run's control group, and removes it.
+fn empty_group(group: &Group) -> Killed {
+    let since = Instant::now();
+    let mut killed = Killed::Nothing;
+    while !group.remove() {
+        if since.elapsed() > KILL_PATIENCE {
+            return Killed::NotAll;
+        }
+        if !group.processes().is_empty() {
+            killed = Killed::All;
+            group.kill();
+        }
+        std::thread::sleep(KILL_AGAIN);
+    }
+    killed
 }
 
 fn kill_session(script: &Started) -> Killed {

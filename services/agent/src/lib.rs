@@ -15,6 +15,7 @@
 //! - `directory`: the runs' directories. `report`: facts on their way to the log. `registration`: what the node is.
 
 mod agent;
+mod confine;
 mod directory;
 mod held;
 pub mod reconcile;
@@ -25,4 +26,5 @@ mod simulated;
 mod watch;
 
 pub use agent::{Agent, AgentConfig, AgentHandle, StartError};
+pub use confine::ConfinementConfig;
 pub use directory::{Loss, reports_in_doubt};

@@ -8,8 +8,9 @@ use daybook_supervisor::processes::boot_id;
 
 use crate::agent::AgentConfig;
 
-/// The registration: the declared hardware, less the GPUs whose device file is not there.
-pub(crate) fn registration(config: &AgentConfig) -> NodeRegistered {
+/// The registration: the declared hardware, less the GPUs whose device file is not there. `unconfined`: in what way its
+/// runs are not confined, although they should be.
+pub(crate) fn registration(config: &AgentConfig, unconfined: Option<String>) -> NodeRegistered {
     let node = &config.node;
     let is_there =
         |gpu: &&GpuDevice| node.simulated || gpu.file.as_ref().is_none_or(|file| Path::new(file).exists());
@@ -36,5 +37,6 @@ pub(crate) fn registration(config: &AgentConfig) -> NodeRegistered {
             .map(|system| format!("{} {}", text(system.sysname()), text(system.release())))
             .unwrap_or_default(),
         architecture: system.as_ref().map(|system| text(system.machine())).unwrap_or_default(),
+        unconfined,
     }
 }

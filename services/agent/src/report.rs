@@ -63,8 +63,8 @@ impl Report {
     }
 
     /// The agent is there, with what its node has.
-    pub fn registered(config: &AgentConfig, now: UtcMicros) -> Report {
-        let registration = registration(config);
+    pub fn registered(config: &AgentConfig, unconfined: Option<String>, now: UtcMicros) -> Report {
+        let registration = registration(config, unconfined);
         let id = format!("registered/{}/{}", registration.boot_id, now.0);
         Report { events: vec![event(&config.node.name, id, now, registration)] }
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use daybook_agent::{Agent, AgentConfig, AgentHandle};
+use daybook_agent::{Agent, AgentConfig, AgentHandle, ConfinementConfig};
 use daybook_config::Configuration;
 use daybook_log::LogHandle;
 use daybook_schemas::events::ClusterConfigured;
@@ -45,11 +45,27 @@ fn on_this_machine(cluster: &ClusterConfigured, is_whole: bool) -> Vec<NodeDefin
     cluster.nodes.iter().filter(is_here).cloned().collect()
 }
 
+/// The first of this machine's CPUs that is each node's, where its nodes together have no more than it. Simulated ones
+/// have none.
+pub fn first_cpus(nodes: &[NodeDefinition]) -> Vec<Option<u32>> {
+    let real = |node: &NodeDefinition| if node.simulated { 0 } else { node.cpus };
+    let in_all = nodes.iter().map(real).fold(0, u32::saturating_add);
+    let are_enough = in_all <= daybook_cgroup::MachineCpus::online().count();
+    let mut next = 0;
+    let first = nodes.iter().map(|node| {
+        let first = next;
+        next += if are_enough { real(node) } else { 0 };
+        are_enough.then_some(first)
+    });
+    first.collect()
+}
+
 /// Starts a node's agent.
 pub fn start(
     paths: &Paths,
     configuration: &Configuration,
     node: &NodeDefinition,
+    first_cpu: Option<u32>,
     log: LogHandle,
     orders: watch::Receiver<Arc<DesiredSet>>,
 ) -> Result<AgentHandle, String> {
@@ -59,6 +75,7 @@ pub fn start(
         spool_dir: spool_directory(paths, configuration, node),
         supervisor_binary: sibling("daybook-supervisor")?,
         allow_other_users: nix::unistd::geteuid().is_root(),
+        confinement: ConfinementConfig { rules: configuration.daemon.confinement.clone(), first_cpu },
     };
     Agent::start(config, log, orders).map_err(|error| error.to_string())
 }

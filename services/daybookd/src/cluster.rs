@@ -221,9 +221,9 @@ fn start_dispatch_and_agents(
         tokio::spawn(leases::beat(log.clone(), here));
     }
     let mut started = Vec::with_capacity(nodes.len());
-    for node in nodes {
+    for (node, first_cpu) in nodes.iter().zip(agents::first_cpus(nodes)) {
         let Some(orders) = dispatch.orders(&node.name) else { continue };
-        started.push(agents::start(paths, configuration, node, opened.handle(), orders)?);
+        started.push(agents::start(paths, configuration, node, first_cpu, opened.handle(), orders)?);
     }
     Ok(started)
 }

@@ -25,7 +25,7 @@ pub async fn run(
     }
     let nats = &configuration.daemon.nats;
     let mut running = Vec::with_capacity(nodes.len());
-    for node in nodes {
+    for (node, first_cpu) in nodes.iter().zip(agents::first_cpus(nodes)) {
         let in_doubt = daybook_agent::reports_in_doubt(&paths.nodes().join(node.name.as_str()), &node.name);
         // One connection for each: on the bus a node may do only what its own key allows.
         let cluster = &configuration.cluster.cluster_name;
@@ -34,7 +34,7 @@ pub async fn run(
             .map_err(|error| format!("node {}: {error}", node.name))?;
         tokio::spawn(leases::beat_of(log.client().clone(), log.names().clone(), node.name.clone()));
         let sets = orders::follow(log.client().clone(), log.names().clone(), node.name.clone());
-        running.push(agents::start(paths, configuration, node, log, sets)?);
+        running.push(agents::start(paths, configuration, node, first_cpu, log, sets)?);
     }
     tracing::info!(nodes = nodes.len(), "serving nodes");
     crate::say::ready();

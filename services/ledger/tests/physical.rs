@@ -172,6 +172,7 @@ fn a_gpu_found_in_the_place_of_a_configured_one_takes_that_place() {
         agent_version: "0".into(),
         operating_system: "Linux".into(),
         architecture: "x86_64".into(),
+        unconfined: None,
     });
     // The same configuration again changes nothing.
     with_uuid.at(30.0).add(configuration(vec![node("n", 1, 1)]));

@@ -22,6 +22,9 @@ pub struct Registration {
     pub operating_system: String,
     /// Machine architecture.
     pub architecture: String,
+    /// In what way its runs are not confined although they should be; absent: they are as configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unconfined: Option<String>,
 }
 
 /// Why a node is as it is, and who said so.

@@ -226,6 +226,7 @@ pub fn node_view(cluster: &Cluster, node: &Node, is_planned: bool, now: UtcMicro
             .map(|registration| registration.operating_system.clone())
             .unwrap_or_default(),
         architecture: registration.map(|registration| registration.architecture.clone()).unwrap_or_default(),
+        unconfined: registration.and_then(|registration| registration.unconfined.clone()).unwrap_or_default(),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use daybook_agent::report::{Report, Reporter};
-use daybook_agent::{Agent, AgentConfig, AgentHandle};
+use daybook_agent::{Agent, AgentConfig, AgentHandle, ConfinementConfig};
 use daybook_dispatch::Dispatch;
 use daybook_gateway::{Authority, Gateway, Intake};
 use daybook_ledger::{Ledger, LedgerOptions};
@@ -116,6 +116,7 @@ impl Node {
             spool_dir: dir.join("spool"),
             supervisor_binary: PathBuf::from("/nowhere"),
             allow_other_users: false,
+            confinement: ConfinementConfig::default(),
         };
         let log = Port::direct(&port, network);
         let process = if self.definition.simulated {

@@ -87,6 +87,7 @@ async fn fill(log: LogHandle, jobs: usize) -> Result<(), String> {
             agent_version: String::new(),
             operating_system: String::new(),
             architecture: String::new(),
+            unconfined: None,
         };
         let subject = Subject::Node(definition.name.clone());
         append(&log, subject, &format!("registered/{}", definition.name), vec![registered.into()]).await?;

@@ -186,6 +186,7 @@ impl Scene {
             agent_version: String::new(),
             operating_system: String::new(),
             architecture: String::new(),
+            unconfined: None,
         };
         self.commit(Subject::Node(definition.name.clone()), vec![registered.into()])
     }

@@ -147,6 +147,7 @@ impl<'t> World<'t> {
                 agent_version: String::new(),
                 operating_system: String::new(),
                 architecture: String::new(),
+                unconfined: None,
             };
             self.commit(Subject::Node(node.name), vec![registered.into()])?;
         }

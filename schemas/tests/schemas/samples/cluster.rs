@@ -316,12 +316,14 @@ pub fn node_registered() -> (Subject, Body, Body) {
         agent_version: "0.1.0".to_string(),
         operating_system: "Linux 6.1.0".to_string(),
         architecture: "x86_64".to_string(),
+        unconfined: Some("devices cannot be held (cgroup v1)".to_string()),
     };
     let minimal = NodeRegistered {
         node: NodeName::from("node01"),
         boot_id: String::new(),
         cpus: 1,
         gpus: Vec::new(),
+        unconfined: None,
         ..full.clone()
     };
     (Subject::Node(NodeName::from("gpu01")), full.into(), minimal.into())

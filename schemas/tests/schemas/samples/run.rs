@@ -70,7 +70,13 @@ pub fn ended() -> (Subject, Body, Body) {
         cause: EndCause::LaunchFailed,
         exit: ExitStatus { code: 0, signal: 53 },
         message: Some("/nonexistent: No such file or directory".to_string()),
-        usage: Some(ProcessUsage { user_cpu_us: 12_000, system_cpu_us: 6_000, max_rss_kib: 10_584 }),
+        usage: Some(ProcessUsage {
+            user_cpu_us: 12_000,
+            system_cpu_us: 6_000,
+            max_rss_kib: 10_584,
+            read_bytes: Some(4096),
+            written_bytes: Some(0),
+        }),
     };
     let minimal = RunEnded {
         run: RunId::new(JobId(1), 0),

@@ -6,6 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use daybook_cgroup::Group;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::libc;
@@ -72,9 +73,9 @@ impl<'a> Launch<'a> {
         Ok(Launch { intent, identity, script, arguments, environment, limits, opened })
     }
 
-    /// Forks and starts the script. Afterwards its process exists and has executed the script. Gives it and the job's
+    /// Forks and starts the script, in its control group. Afterwards its process exists and has executed the script. Gives it and the job's
     /// standard error.
-    pub fn start(self) -> Result<(Pid, File), Failure> {
+    pub fn start(self, group: Option<&Group>) -> Result<(Pid, File), Failure> {
         let fault = |what: &str, error: Errno| Failure::Launch(format!("{what}: {}", error.desc()));
         let (report, told) = nix::unistd::pipe2(OFlag::O_CLOEXEC).map_err(|error| fault("pipe", error))?;
         let supervisor = nix::unistd::getpid();
@@ -83,7 +84,7 @@ impl<'a> Launch<'a> {
         match unsafe { fork() }.map_err(|error| fault("fork", error))? {
             ForkResult::Child => {
                 drop(report);
-                self.become_script(told, supervisor)
+                self.become_script(told, supervisor, group)
             }
             ForkResult::Parent { child } => {
                 drop(told);
@@ -105,9 +106,9 @@ impl<'a> Launch<'a> {
     }
 
     /// In the child: never returns. What fails goes through the pipe: the exit code (0: not executed at all), and words.
-    fn become_script(mut self, told: OwnedFd, supervisor: Pid) -> ! {
+    fn become_script(mut self, told: OwnedFd, supervisor: Pid, group: Option<&Group>) -> ! {
         let mut told = File::from(told);
-        let code = match self.set_up(supervisor) {
+        let code = match self.set_up(supervisor, group) {
             Err(why) => {
                 let _ = told.write_all(&[&[0], why.as_bytes()].concat());
                 1
@@ -137,9 +138,11 @@ impl<'a> Launch<'a> {
         Errno::ETXTBSY
     }
 
-    fn set_up(&self, supervisor: Pid) -> Result<(), String> {
+    fn set_up(&self, supervisor: Pid, group: Option<&Group>) -> Result<(), String> {
         let fault = |what: &'static str| move |error: Errno| format!("{what}: {}", error.desc());
         setsid().map_err(fault("setsid"))?;
+        // Before it becomes the user, who may not.
+        group.map_or(Ok(()), |group| group.join().map_err(|fault| fault.to_string()))?;
         default_signals().map_err(fault("signals"))?;
         nix::unistd::dup2_stdin(&self.opened.std_in).map_err(fault("standard input"))?;
         nix::unistd::dup2_stdout(&self.opened.std_out).map_err(fault("standard output"))?;

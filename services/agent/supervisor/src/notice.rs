@@ -23,6 +23,15 @@ pub fn ended(intent: &Intent, cause: EndCause, local_time: &str) -> String {
     format!("slurmstepd-{node}: error: *** JOB {job} ON {node} CANCELLED AT {local_time}{why} ***\n")
 }
 
+/// `slurmstepd-node01: error: Detected 1 oom-kill event(s) in StepId=333.batch. Some of …`
+pub fn out_of_memory(intent: &Intent, kills: u64) -> String {
+    let (job, node) = (intent.order.job(), &intent.node);
+    format!(
+        "slurmstepd-{node}: error: Detected {kills} oom-kill event(s) in StepId={job}.batch. Some of your processes may \
+         have been killed by the cgroup out-of-memory handler.\n"
+    )
+}
+
 /// An instant as Slurm prints it, in the machine's zone.
 pub fn local_time(instant: UtcMicros) -> String {
     format_local(instant, &TimeZone::system())

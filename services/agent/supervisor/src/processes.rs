@@ -1,10 +1,11 @@
 //! Looking at processes, and ending a run's.
 //!
-//! What belongs to a run is, today, every descendant of its supervisor: it is a subreaper, so what loses its parent (also
-//! in a session of its own) becomes its child. A control group for each run will stand beside this: [`Run`] is the place.
+//! What belongs to a run is what is in its control group, where it has one, and every descendant of its supervisor: it is a
+//! subreaper, so what loses its parent (also in a session of its own) becomes its child.
 
 use std::collections::BTreeSet;
 
+use daybook_cgroup::Group;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -12,21 +13,38 @@ use nix::unistd::Pid;
 const PROCESSES_MAX: usize = 65_536;
 
 /// All processes of the run that this process supervises.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Run {
     supervisor: i32,
+    group: Option<Group>,
 }
 
 impl Run {
     /// From here on orphans of this process's descendants come to it.
-    pub fn contain() -> nix::Result<Run> {
+    pub fn contain(group: Option<Group>) -> nix::Result<Run> {
         nix::sys::prctl::set_child_subreaper(true)?;
-        Ok(Run { supervisor: own_pid() })
+        Ok(Run { supervisor: own_pid(), group })
+    }
+
+    /// Its control group.
+    pub fn group(&self) -> Option<&Group> {
+        self.group.as_ref()
     }
 
     /// The processes there are, without the supervisor. One that starts another one during the look may be missed.
     pub fn processes(&self) -> Vec<i32> {
-        descendants(self.supervisor)
+        let mut found = descendants(self.supervisor);
+        let known: BTreeSet<i32> = found.iter().copied().collect();
+        found.extend(self.group.iter().flat_map(Group::processes).filter(|pid| !known.contains(pid)));
+        found
+    }
+
+    /// Ends each of them for good.
+    pub fn kill(&self) {
+        if let Some(group) = &self.group {
+            group.kill();
+        }
+        self.signal(Signal::SIGKILL);
     }
 
     /// Sends a signal to each of them.

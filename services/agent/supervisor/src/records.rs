@@ -1,5 +1,6 @@
 //! What agent and supervisor write down for each other.
 
+use daybook_cgroup::{Confinement, Fault, Group, NodeGroups};
 use daybook_schemas::job::TimeLimit;
 use daybook_schemas::orders::{RunOrder, RunWish, SignalOrder};
 use daybook_schemas::run::{EndCause, ExitStatus, ProcessUsage, RunNode};
@@ -19,6 +20,32 @@ pub struct Intent {
     pub script: String,
     /// The length of the environment behind it.
     pub environment_bytes: u64,
+    /// Absent: the run has no control group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confined: Option<Confined>,
+}
+
+/// A run's control group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confined {
+    /// Where its node's are.
+    pub groups: NodeGroups,
+    /// Its name there.
+    pub name: String,
+    /// What the run may use.
+    pub limits: Confinement,
+}
+
+impl Confined {
+    /// Makes the group, with its limits.
+    pub fn make(&self) -> Result<Group, Fault> {
+        Group::make(&self.groups.hierarchies(), &self.name, &self.limits)
+    }
+
+    /// The group, whether it is there or not.
+    pub fn group(&self) -> Group {
+        Group::named(&self.groups.hierarchies(), &self.name)
+    }
 }
 
 /// What the run is to do now.

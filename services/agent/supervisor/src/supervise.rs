@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use daybook_cgroup::Group;
 use daybook_schemas::job::TimeLimit;
 use daybook_schemas::orders::RunWish;
 use daybook_schemas::run::{EndCause, ExitStatus, ProcessUsage};
@@ -21,7 +22,7 @@ use nix::unistd::Pid;
 use crate::launch::{Failure, Launch};
 use crate::notice;
 use crate::processes::{Run, boot_id, is_stopped, own_pid, start_time};
-use crate::records::{Claim, Entry, Exit, Intent, Started, Turn};
+use crate::records::{Claim, Confined, Entry, Exit, Intent, Started, Turn};
 use crate::run_files::{Order, RecordWriter, RunFiles};
 
 /// Slurm's exit code for what could not be launched: 0:53.
@@ -36,6 +37,10 @@ const SWEEP_WAIT_MAX: Duration = Duration::from_secs(2);
 const KILL_AGAIN: Duration = Duration::from_millis(50);
 /// What cannot be killed for so long (it hangs in the kernel) is left behind, and said.
 const KILL_PATIENCE: Duration = Duration::from_secs(60);
+/// A group from which all have gone is free at once, or very soon; what hangs in the kernel is left behind, and said.
+const REMOVE_PATIENCE: Duration = Duration::from_secs(5);
+/// Between tries.
+const REMOVE_AGAIN: Duration = Duration::from_millis(2);
 /// STOP is sent again this often, to what was started in the meantime.
 const STOP_AGAIN: Duration = Duration::from_millis(10);
 /// What does not stop for so long (it hangs in the kernel) counts as stopped: it does so as soon as it can.
@@ -113,11 +118,26 @@ fn run(
     record: &mut RecordWriter,
     signals: SigSet,
 ) -> Result<Exit, String> {
-    let watch = Watch::new(&signals)?;
-    let (script, std_err) = match Launch::prepare(intent, environment)?.start() {
+    let group = intent.confined.as_ref().map(Confined::make).transpose();
+    let group = group.map_err(|fault| {
+        if let Some(confined) = &intent.confined {
+            confined.group().remove();
+        }
+        format!("the run cannot be confined: {fault}")
+    })?;
+    let remove = |group: &Option<Group>| {
+        let _ = group.as_ref().is_none_or(empty);
+    };
+    let watch = Watch::new(&signals, group.clone()).inspect_err(|_| remove(&group))?;
+    let launch = Launch::prepare(intent, environment).inspect_err(|_| remove(&group))?;
+    let (script, std_err) = match launch.start(group.as_ref()) {
         Ok(started) => started,
-        Err(Failure::Launch(why)) => return Err(why),
+        Err(Failure::Launch(why)) => {
+            remove(&group);
+            return Err(why);
+        }
         Err(Failure::Execution { code, message }) => {
+            remove(&group);
             let exit = ExitStatus { code, signal: 0 };
             return Ok(Exit {
                 at: now(),
@@ -169,8 +189,8 @@ struct Told {
 }
 
 impl Watch {
-    fn new(signals: &SigSet) -> Result<Watch, String> {
-        let run = Run::contain().map_err(|error| format!("subreaper: {error}"))?;
+    fn new(signals: &SigSet, group: Option<Group>) -> Result<Watch, String> {
+        let run = Run::contain(group).map_err(|error| format!("subreaper: {error}"))?;
         let signals = SignalFd::with_flags(signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
             .map_err(|error| format!("signalfd: {error}"))?;
         Ok(Watch { run, signals })
@@ -252,8 +272,14 @@ impl Supervision<'_> {
                 self.heed_wish();
             }
         };
+        let oom_kills = self.watch.run.group().and_then(Group::oom_kills).unwrap_or(0);
         let cause = match &self.ending {
             Some(ending) => ending.cause,
+            None if oom_kills > 0 => {
+                let line = notice::out_of_memory(self.intent, oom_kills);
+                let _ = self.std_err.write_all(line.as_bytes());
+                EndCause::OutOfMemory
+            }
             // Whoever ends well after a warning has done its work.
             None if self.give_way_at.is_some() && !exit.is_success() => {
                 self.say_ended(EndCause::Preempted);
@@ -262,13 +288,14 @@ impl Supervision<'_> {
             None => EndCause::Exited,
         };
         let left = self.sweep();
-        Exit {
-            at,
-            cause,
-            exit,
-            message: (left > 0).then(|| format!("{left} processes of the run could not be killed")),
-            usage: usage(),
-        }
+        let usage = usage(self.watch.run.group());
+        let is_empty = self.watch.run.group().is_none_or(empty);
+        let message = match (left, is_empty) {
+            (0, true) => None,
+            (0, false) => Some("the run's control group could not be removed".to_string()),
+            (left, _) => Some(format!("{left} processes of the run could not be killed")),
+        };
+        Exit { at, cause, exit, message, usage }
     }
 
     /// Takes every child that has ended, orphans of the job among them; gives whether there is none left at all.
@@ -296,7 +323,7 @@ impl Supervision<'_> {
         if let Some(ending) = &self.ending {
             let left = ending.kill_at.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                self.watch.run.signal(Signal::SIGKILL);
+                self.watch.run.kill();
                 return KILL_AGAIN;
             }
             return left;
@@ -461,7 +488,7 @@ impl Supervision<'_> {
             if now < kill_at {
                 self.watch.wait(kill_at - now);
             } else {
-                self.watch.run.signal(Signal::SIGKILL);
+                self.watch.run.kill();
                 self.watch.wait(KILL_AGAIN);
             }
         }
@@ -469,12 +496,30 @@ impl Supervision<'_> {
     }
 }
 
-/// What the script and its children have used; all of them have been waited for.
-fn usage() -> Option<ProcessUsage> {
+/// Ends what is in a group, and removes it; false: it is still there.
+fn empty(group: &Group) -> bool {
+    let since = Instant::now();
+    while !group.remove() {
+        if since.elapsed() > REMOVE_PATIENCE {
+            return false;
+        }
+        group.kill();
+        std::thread::sleep(REMOVE_AGAIN);
+    }
+    true
+}
+
+/// What the script and its children have used; all of them have been waited for. What went to and from disks is counted
+/// where the run has a control group.
+fn usage(group: Option<&Group>) -> Option<ProcessUsage> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
+    let counted = group.map(Group::usage).unwrap_or_default();
+    let micros = |micros: i64| u64::try_from(micros).unwrap_or(0);
     Some(ProcessUsage {
-        user_cpu_us: u64::try_from(usage.user_time().num_microseconds()).unwrap_or(0),
-        system_cpu_us: u64::try_from(usage.system_time().num_microseconds()).unwrap_or(0),
+        user_cpu_us: micros(usage.user_time().num_microseconds()),
+        system_cpu_us: micros(usage.system_time().num_microseconds()),
         max_rss_kib: u64::try_from(usage.max_rss()).unwrap_or(0),
+        read_bytes: counted.read_bytes,
+        written_bytes: counted.written_bytes,
     })
 }

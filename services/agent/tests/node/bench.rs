@@ -7,7 +7,8 @@ use std::process::Command;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use daybook_agent::{Agent, AgentConfig, AgentHandle};
+use daybook_agent::{Agent, AgentConfig, AgentHandle, ConfinementConfig};
+use daybook_cgroup::{NodeGroups, Versions};
 use daybook_log::memory::MemoryLog;
 use daybook_log::{Append, EventLog as _};
 use daybook_schemas::events::{JobReleased, JobTarget, RunEnded, RunLost, RunNodeReleased, RunStarted};
@@ -48,6 +49,7 @@ pub struct Bench {
     pub node: NodeDefinition,
     pub supervisor: PathBuf,
     pub allow_other_users: bool,
+    pub confinement: ConfinementConfig,
     orders: BTreeMap<RunId, RunOrder>,
     publish: watch::Sender<Arc<DesiredSet>>,
     agent: Option<AgentHandle>,
@@ -81,6 +83,13 @@ impl End {
     }
 }
 
+impl Drop for Bench {
+    /// The groups of its node have no other place to be removed from.
+    fn drop(&mut self) {
+        NodeGroups::new("n1", &self.directory.path().join("state"), Versions::Both).remove();
+    }
+}
+
 impl Bench {
     pub async fn new() -> Bench {
         let bench = Bench::unstarted(false);
@@ -106,6 +115,7 @@ impl Bench {
             node: serde_json::from_value(node).unwrap(),
             supervisor: supervisor(),
             allow_other_users: nix::unistd::geteuid().is_root(),
+            confinement: ConfinementConfig::default(),
             orders: BTreeMap::new(),
             publish: watch::Sender::new(Arc::new(empty)),
             agent: None,
@@ -120,14 +130,23 @@ impl Bench {
 
     pub fn start(&mut self) {
         assert!(self.agent.is_none());
-        let config = AgentConfig {
+        let config = self.config(self.confinement.clone());
+        self.agent = Some(Agent::start(config, self.log.clone(), self.orders_to_follow()).unwrap());
+    }
+
+    pub fn config(&self, confinement: ConfinementConfig) -> AgentConfig {
+        AgentConfig {
             node: self.node.clone(),
             state_dir: self.directory.path().join("state"),
             spool_dir: self.directory.path().join("spool"),
             supervisor_binary: self.supervisor.clone(),
             allow_other_users: self.allow_other_users,
-        };
-        self.agent = Some(Agent::start(config, self.log.clone(), self.publish.subscribe()).unwrap());
+            confinement,
+        }
+    }
+
+    pub fn orders_to_follow(&self) -> watch::Receiver<Arc<DesiredSet>> {
+        self.publish.subscribe()
     }
 
     pub async fn stop(&mut self) {

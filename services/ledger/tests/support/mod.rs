@@ -212,6 +212,7 @@ impl Story {
             agent_version: "0".into(),
             operating_system: "Linux".into(),
             architecture: "x86_64".into(),
+            unconfined: None,
         })
     }
 
@@ -269,7 +270,12 @@ impl Story {
         cause: EndCause,
         exit: ExitStatus,
     ) -> &mut Story {
-        let usage = Some(ProcessUsage { user_cpu_us: 12_000, system_cpu_us: 6_000, max_rss_kib: 10_584 });
+        let usage = Some(ProcessUsage {
+            user_cpu_us: 12_000,
+            system_cpu_us: 6_000,
+            max_rss_kib: 10_584,
+            ..Default::default()
+        });
         let usage =
             if cause == EndCause::LaunchFailed || cause == EndCause::NodeFailed { None } else { usage };
         self.add_of(happened, RunEnded { run: run(id), node: node.into(), cause, exit, message: None, usage })

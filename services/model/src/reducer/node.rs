@@ -28,6 +28,7 @@ pub(super) fn registered(cluster: &mut Cluster, data: &NodeRegistered) {
             agent_version: data.agent_version.clone(),
             operating_system: data.operating_system.clone(),
             architecture: data.architecture.clone(),
+            unconfined: data.unconfined.clone(),
         }));
         is_other = node.unbroken_gpus() != unbroken;
     });

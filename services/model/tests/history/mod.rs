@@ -509,6 +509,7 @@ fn registration(name: &str) -> NodeRegistered {
         agent_version: "0".into(),
         operating_system: "Linux".into(),
         architecture: "x86_64".into(),
+        unconfined: None,
     }
 }
 

@@ -64,6 +64,7 @@ impl Simulation {
             agent_version: "0".to_string(),
             operating_system: "Linux".to_string(),
             architecture: "x86_64".to_string(),
+            unconfined: None,
         };
         self.say(Subject::Node(node.name.clone()), registered);
     }

@@ -43,6 +43,7 @@ impl Site {
                     agent_version: String::new(),
                     operating_system: String::new(),
                     architecture: String::new(),
+                    unconfined: None,
                 }
                 .into(),
             );

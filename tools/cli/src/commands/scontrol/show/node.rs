@@ -101,6 +101,10 @@ fn text(node: &NodeView, flags: Flags, instants: &Instants) -> String {
     if let Some(reservation) = &node.reservation {
         record.line(format!("ReservationName={reservation}"));
     }
+    // Ours: Slurm's node daemon does not start on such a machine, or says nothing.
+    if !node.unconfined.is_empty() {
+        record.line(format!("Unconfined={}", node.unconfined));
+    }
     if !node.extra.is_empty() {
         record.line(format!("Extra={}", node.extra));
     }

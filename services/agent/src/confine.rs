@@ -1,0 +1,109 @@
+//! How this node confines its runs.
+
+use std::path::Path;
+
+use daybook_cgroup::{Confining, Device, MachineCpus, NodeGroups, Rules};
+use daybook_schemas::RunId;
+use daybook_schemas::node::NodeDefinition;
+use daybook_schemas::run::RunNode;
+use daybook_supervisor::records::Confined;
+
+/// How an agent is to confine its runs.
+#[derive(Clone, Debug, Default)]
+pub struct ConfinementConfig {
+    /// What the site wants.
+    pub rules: Rules,
+    /// The first of the machine's CPUs that is this node's, in the order of sockets; absent: the machine has fewer than its
+    /// nodes together, so that they cannot be told apart.
+    pub first_cpu: Option<u32>,
+}
+
+/// What confines a node's runs.
+pub(crate) struct Confiner {
+    /// Absent: runs are not confined at all.
+    groups: Option<NodeGroups>,
+    rules: Rules,
+    cpus: Option<(MachineCpus, u32)>,
+    /// What of the rules this machine cannot do; empty: it does all.
+    lacking: Vec<String>,
+}
+
+impl Confiner {
+    /// Makes the node's groups. An error: the site wants it to be confined, and it cannot be.
+    pub(crate) fn prepare(
+        config: &ConfinementConfig,
+        node: &NodeDefinition,
+        state_dir: &Path,
+        is_root: bool,
+    ) -> Result<Confiner, Vec<String>> {
+        let mut rules = config.rules.clone();
+        let mut confiner = Confiner { groups: None, rules: rules.clone(), cpus: None, lacking: Vec::new() };
+        if node.simulated || rules.confining == Confining::Off {
+            return Ok(confiner);
+        }
+        let groups = NodeGroups::new(node.name.as_str(), state_dir, rules.versions);
+        if is_root {
+            confiner.lacking = groups.prepare(&rules);
+        } else {
+            confiner.lacking.push("daybookd does not run as root".to_string());
+        }
+        match config.first_cpu {
+            Some(first) => confiner.cpus = Some((MachineCpus::online(), first)),
+            None if rules.cpus => {
+                confiner
+                    .lacking
+                    .push("CPUs cannot be held: the machine has fewer than its nodes".to_string());
+            }
+            None => {}
+        }
+        if !confiner.lacking.is_empty() && rules.confining == Confining::Required {
+            return Err(confiner.lacking);
+        }
+        if is_root && !groups.hierarchies().is_empty() {
+            // What was tried and failed would fail for every run.
+            let can = groups.hierarchies().abilities();
+            let has_failed = |what: &str| confiner.lacking.iter().any(|why| why.contains(what));
+            rules.devices &= can.devices && !has_failed("devices");
+            rules.memory &= can.memory && !has_failed("memory.");
+            rules.cpus &= can.cpus;
+            confiner.rules = rules;
+            confiner.groups = Some(groups);
+        }
+        Ok(confiner)
+    }
+
+    /// What of it cannot be done, in a line; `None`: it is all done, or is not wanted.
+    pub(crate) fn shortfall(&self) -> Option<String> {
+        (!self.lacking.is_empty()).then(|| self.lacking.join("; "))
+    }
+
+    /// What a run with this share of the node may use.
+    pub(crate) fn confine(&self, run: RunId, share: &RunNode, node: &NodeDefinition) -> Option<Confined> {
+        let groups = self.groups.clone()?;
+        let cpus = self.cpus.as_ref().and_then(|(machine, first)| machine.of_node(&share.cpus, *first));
+        let is_given = |index: u32| share.gpus.iter().any(|gpu| gpu.index == index);
+        let device = |file: &String| Device::of_file(Path::new(file));
+        let given = node.gpus.iter().filter(|gpu| is_given(gpu.index));
+        let given: Vec<Device> = given.filter_map(|gpu| gpu.file.as_ref().and_then(device)).collect();
+        let others = node.gpus.iter().filter(|gpu| !is_given(gpu.index));
+        let mut denied: Vec<Device> = others.filter_map(|gpu| gpu.file.as_ref().and_then(device)).collect();
+        // Several slices of a card have one device file.
+        denied.retain(|device| !given.contains(device));
+        denied.sort_unstable();
+        denied.dedup();
+        let limits = self.rules.limits(cpus, share.memory, node.memory, denied);
+        Some(Confined { groups, name: run.to_string(), limits })
+    }
+
+    /// Removes the node's groups: nothing runs here any more.
+    pub(crate) fn leave(&self) {
+        self.groups.iter().for_each(NodeGroups::remove);
+    }
+
+    /// Ends what is left of runs that this node does not have any more.
+    pub(crate) fn sweep(&self, known: impl Fn(&str) -> bool) {
+        for name in self.groups.iter().flat_map(|groups| groups.sweep(&known)) {
+            tracing::warn!(run = name, "a control group that nobody needs cannot be removed yet");
+        }
+    }
+}
