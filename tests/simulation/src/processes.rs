@@ -126,7 +126,7 @@ impl Node {
             AgentProcess::Whole { orders, _handle: handle.map_err(|error| error.to_string())? }
         } else {
             let (reporter, _) = Reporter::start(self.name().clone(), log);
-            let registration = Report::registered(&config, self.clock.now());
+            let registration = Report::registered(&config, None, self.clock.now());
             let agent = StepAgent::start(self.name().clone(), &self.machine, reporter, registration, broken);
             AgentProcess::Stepped(Box::new(agent))
         };
