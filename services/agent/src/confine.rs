@@ -1,10 +1,11 @@
 //! How this node confines its runs.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use daybook_cgroup::{Confining, Device, MachineCpus, NodeGroups, Rules};
 use daybook_schemas::RunId;
-use daybook_schemas::node::NodeDefinition;
+use daybook_schemas::node::{GpuDevice, NodeDefinition};
 use daybook_schemas::run::RunNode;
 use daybook_supervisor::records::Confined;
 
@@ -82,17 +83,18 @@ impl Confiner {
         let groups = self.groups.clone()?;
         let cpus = self.cpus.as_ref().and_then(|(machine, first)| machine.of_node(&share.cpus, *first));
         let is_given = |index: u32| share.gpus.iter().any(|gpu| gpu.index == index);
-        let device = |file: &String| Device::of_file(Path::new(file));
-        let given = node.gpus.iter().filter(|gpu| is_given(gpu.index));
-        let given: Vec<Device> = given.filter_map(|gpu| gpu.file.as_ref().and_then(device)).collect();
-        let others = node.gpus.iter().filter(|gpu| !is_given(gpu.index));
-        let mut denied: Vec<Device> = others.filter_map(|gpu| gpu.file.as_ref().and_then(device)).collect();
-        // Several slices of a card have one device file.
-        denied.retain(|device| !given.contains(device));
-        denied.sort_unstable();
-        denied.dedup();
-        let limits = self.rules.limits(cpus, share.memory, node.memory, denied);
-        Some(Confined { groups, name: run.to_string(), limits })
+        let device = |gpu: &GpuDevice| gpu.file.as_ref().and_then(|file| Device::of_file(Path::new(file)));
+        let (given, others): (Vec<&GpuDevice>, Vec<&GpuDevice>) =
+            node.gpus.iter().partition(|gpu| is_given(gpu.index));
+        let given: BTreeSet<Device> = given.into_iter().filter_map(device).collect();
+        // Several slices of a card have one device file: whoever has one of them can open the card.
+        let denied: BTreeSet<Device> =
+            others.iter().filter_map(|gpu| device(gpu)).filter(|it| !given.contains(it)).collect();
+        // Without files the GPUs cannot be told apart, and every run would be told to use the first.
+        let sees_own_gpus_only =
+            self.rules.devices && given.len() == share.gpus.len() && denied.len() == others.len();
+        let limits = self.rules.limits(cpus, share.memory, node.memory, denied.into_iter().collect());
+        Some(Confined { groups, name: run.to_string(), limits, sees_own_gpus_only })
     }
 
     /// Removes the node's groups: nothing runs here any more.

@@ -220,11 +220,11 @@ fn gpus(set: &mut Variables, intent: &Intent) {
     let Some(share) = intent.here().filter(|share| !share.gpus.is_empty()) else { return };
     let indices: Vec<String> = share.gpus.iter().map(|gpu| gpu.index.to_string()).collect();
     set.put("SLURM_JOB_GPUS", indices.join(","));
-    // Where it cannot open the others the driver counts those that it can.
-    let limits = intent.confined.as_ref().map(|confined| &confined.limits);
-    let visible = match limits.and_then(|limits| limits.denied_devices.as_ref()) {
-        Some(_) => (0..indices.len()).map(|place| place.to_string()).collect(),
-        None => indices,
+    let visible = match &intent.confined {
+        Some(confined) if confined.sees_own_gpus_only => {
+            (0..indices.len()).map(|place| place.to_string()).collect()
+        }
+        _ => indices,
     };
     let visible = visible.join(",");
     for name in ["CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES"] {

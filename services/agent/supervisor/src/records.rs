@@ -34,6 +34,8 @@ pub struct Confined {
     pub name: String,
     /// What the run may use.
     pub limits: Confinement,
+    /// The run's GPUs are the only ones of the node that it can open, so that a driver counts them from 0.
+    pub sees_own_gpus_only: bool,
 }
 
 impl Confined {

@@ -119,6 +119,21 @@ async fn another_s_gpu_cannot_be_opened_and_one_s_own_can() {
 }
 
 #[tokio::test]
+async fn gpus_without_files_keep_their_numbers_for_nothing_hides_the_others() {
+    for mut bench in benches(|abilities| abilities.devices) {
+        bench.node.gpus = (0..2).map(|index| GpuDevice::new("n1", index, "a100")).collect();
+        bench.start();
+        let mut order = bench.order("#!/bin/sh\necho $CUDA_VISIBLE_DEVICES > seen\n", "").await;
+        let (index, uuid) = (1, bench.node.gpus[1].uuid.clone());
+        order.nodes[0].gpus = vec![AllocatedGpu { index, uuid, gpu_type: "a100".to_string() }];
+        let run = bench.give(order);
+        assert_eq!(bench.end_of(run).await.text(), "exited 0:0");
+        assert_eq!(std::fs::read_to_string(bench.work("seen")).unwrap(), "1\n");
+        bench.stop().await;
+    }
+}
+
+#[tokio::test]
 async fn a_fork_bomb_is_held_and_ended() {
     for mut bench in benches(|abilities| abilities.processes) {
         bench.confinement.rules.processes_max = Some(100);
