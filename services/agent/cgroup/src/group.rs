@@ -224,10 +224,9 @@ impl Group {
 
     /// Removes it; false: something is in it.
     pub fn remove(&self) -> bool {
-        self.directories()
-            .into_iter()
-            .map(|directory| remove(directory, DEPTH_MAX))
-            .fold(true, |all, is| all && is)
+        // Each is tried, also after one that could not be removed.
+        let left = self.directories().into_iter().filter(|directory| !remove(directory, DEPTH_MAX)).count();
+        left == 0
     }
 }
 
