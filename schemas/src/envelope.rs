@@ -131,6 +131,7 @@ impl Subject {
         let Subject::Node(node) = self else { return true };
         match body {
             Body::NodeRegistered(data) => data.node == *node,
+            Body::NodeUpdated(data) => data.node == *node && data.is_withdrawal(),
             Body::RunStarted(data) => data.node == *node,
             Body::RunSuspended(data) => data.node == *node,
             Body::RunResumed(data) => data.node == *node,

@@ -49,6 +49,8 @@ pub enum EndCause {
     LaunchFailed,
     /// The node failed, or was set down.
     NodeFailed,
+    /// The node was no good for it: its prolog failed, or it could not be confined. The script was not started; Slurm's 0:53.
+    NodeUnfit,
     /// The kernel ended it for lack of memory.
     OutOfMemory,
     /// It gave way to another job.

@@ -33,6 +33,12 @@ pub struct NodeUpdated {
 }
 
 impl NodeUpdated {
+    /// Whether it takes a node out of service, with a reason, and does nothing else: what a node may say of itself.
+    pub fn is_withdrawal(&self) -> bool {
+        let drain = NodeUpdated::new(self.node.clone(), Some(NodeUpdateState::Drain), self.reason.clone());
+        self.reason.is_some() && *self == drain
+    }
+
     /// A change of state or reason alone.
     pub fn new(node: NodeName, state: Option<NodeUpdateState>, reason: Option<String>) -> NodeUpdated {
         NodeUpdated {

@@ -1,5 +1,7 @@
 //! Who may say what: a node speaks of itself alone, and every reader leaves out the rest.
 
+use daybook_schemas::events::NodeUpdated;
+use daybook_schemas::node::NodeUpdateState;
 use daybook_schemas::{Body, Commit, Subject};
 
 use crate::samples;
@@ -33,6 +35,28 @@ fn a_nodes_agent_speaks_of_its_own_node_and_what_runs_there() {
         ]
     );
     assert_eq!(counted(&Subject::Node("another".into())), Vec::<&str>::new());
+}
+
+#[test]
+fn a_nodes_agent_may_take_its_node_out_of_service_with_a_reason_and_change_nothing_else() {
+    let said = |change: &dyn Fn(&mut NodeUpdated)| {
+        let mut commit = samples::of("node.updated.v1").full;
+        let mut data =
+            NodeUpdated::new("n7".into(), Some(NodeUpdateState::Drain), Some("Prolog error".to_string()));
+        change(&mut data);
+        commit.subject = Subject::Node("n7".into());
+        commit.events[0].body = data.into();
+        commit.counted().count() == 1
+    };
+    assert!(said(&|_| ()));
+    let refused: [&dyn Fn(&mut NodeUpdated); 5] = [
+        &|data| data.node = "n8".into(),
+        &|data| data.reason = None,
+        &|data| data.state = Some(NodeUpdateState::Resume),
+        &|data| data.state = None,
+        &|data| data.weight = Some(1),
+    ];
+    assert!(refused.iter().all(|change| !said(change)));
 }
 
 #[test]

@@ -50,6 +50,7 @@ fn acts() -> impl Strategy<Value = Act> {
         EndCause::Cancelled,
         EndCause::Requeued,
         EndCause::LaunchFailed,
+        EndCause::NodeUnfit,
         EndCause::NodeFailed,
         EndCause::NodeFailed,
         EndCause::OutOfMemory,

@@ -17,7 +17,7 @@ fn ended(cause: EndCause, exit: ExitStatus) -> Story {
     let mut story = Story::with_cluster();
     story.at(5.0).submit(1, |spec| spec.requeue = false);
     story.at(10.0).allocate("1.0", vec![share("node01", "0", &[])]);
-    if cause != EndCause::LaunchFailed {
+    if !matches!(cause, EndCause::LaunchFailed | EndCause::NodeUnfit) {
         story.at(11.0).start("1.0", "node01");
     }
     if matches!(cause, EndCause::Cancelled) {
@@ -39,6 +39,7 @@ fn a_runs_end_gives_the_state_and_exit_code_that_slurm_shows() {
         ("cancelled", EndCause::Cancelled, exit(0, 15)),
         ("cancelled, script says 9", EndCause::Cancelled, exit(9, 0)),
         ("launch failed", EndCause::LaunchFailed, exit(0, 53)),
+        ("node unfit", EndCause::NodeUnfit, exit(0, 53)),
         ("node failed", EndCause::NodeFailed, exit(0, 0)),
         ("out of memory", EndCause::OutOfMemory, exit(0, 9)),
     ] {
@@ -54,6 +55,7 @@ fn a_runs_end_gives_the_state_and_exit_code_that_slurm_shows() {
         cancelled: 1 CANCELLED by 1001 0:0; 1.batch CANCELLED 0:15
         cancelled, script says 9: 1 CANCELLED by 1001 0:0; 1.batch FAILED 9:0
         launch failed: 1 FAILED 0:53
+        node unfit: 1 FAILED 0:53
         node failed: 1 NODE_FAIL 0:0; 1.batch CANCELLED 0:0
         out of memory: 1 OUT_OF_MEMORY 0:125; 1.batch OUT_OF_MEMORY 0:125
     "#]]
@@ -401,6 +403,19 @@ fn a_job_that_may_not_run_again_stays_node_fail() {
         2 PENDING BeginTime
     "#]]
     .assert_eq(&story.book().records(&all, &["id", "state", "reason"]));
+}
+
+#[test]
+fn what_an_unfit_node_sends_back_is_held() {
+    let mut story = Story::with_cluster();
+    story.submit(1, |_| ()).at(10.0).allocate("1.0", vec![share("gpu01", "0", &[0])]);
+    story.at(12.0).end("1.0", "gpu01", EndCause::NodeUnfit, exit(0, 53)).release("1.0", "gpu01");
+    let all = AccountingQuery { duplicates: true, ..Default::default() };
+    expect![[r#"
+        1 REQUEUED 0 None 2gpus
+        1 PENDING - launch_failed_requeued_held 0gpus
+    "#]]
+    .assert_eq(&story.book().records(&all, &["id", "state", "eligible", "reason", "gpu_seconds"]));
 }
 
 #[test]

@@ -249,7 +249,9 @@ pub(super) fn requeued(
             Ok(())
         }
         Phase::Ended if is_forgotten(posting, &job, place)? => Ok(()),
-        Phase::Ended => put_back(posting, place, data.job, place.now, data.hold),
+        Phase::Ended => {
+            put_back(posting, place, data.job, place.now, data.hold.then_some(Reason::RequeuedHeld))
+        }
     }
 }
 
@@ -270,7 +272,7 @@ pub(super) fn put_back(
     place: Place<'_>,
     id: JobId,
     at: UtcMicros,
-    hold: bool,
+    hold: Option<Reason>,
 ) -> Result<(), LedgerError> {
     let begin = at.plus_seconds(REQUEUE_DELAY_SECONDS);
     let Some(job) = posting.edit(&id, |job: &mut JobRow| {
@@ -280,7 +282,7 @@ pub(super) fn put_back(
         job.requeue_when_ended = None;
         job.cancelled_by = None;
         job.ended = None;
-        if hold {
+        if hold.is_some() {
             job.hold = job.hold.or(Some(Hold::User));
         }
         job.clone()
@@ -299,10 +301,8 @@ pub(super) fn put_back(
     record.held = job.hold.is_some();
     record.waits_for(Reason::BeginTime);
     if job.hold.is_some() {
-        record.reason = match hold && job.hold == Some(Hold::User) {
-            true => Reason::RequeuedHeld,
-            false => first_reason(&job, place.now),
-        };
+        let why = hold.filter(|_| job.hold == Some(Hold::User));
+        record.reason = why.unwrap_or_else(|| first_reason(&job, place.now));
     }
     posting.put(&RecordKey { job: id, attempt: job.attempt }, record)
 }

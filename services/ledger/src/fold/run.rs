@@ -2,7 +2,7 @@ use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::events::{
     NodeTimedOut, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted, RunStarted,
 };
-use daybook_schemas::job::JobState;
+use daybook_schemas::job::{JobState, Reason};
 use daybook_schemas::run::{EndCause, ExitStatus, ProcessUsage};
 use daybook_schemas::{NodeName, RunId, UtcMicros};
 
@@ -269,7 +269,7 @@ fn end_run(posting: &mut Posting<'_>, place: Place<'_>, id: RunId, end: End) -> 
     let Some(job) = posting.get::<JobRow>(&id.job)?.cloned() else { return Ok(()) };
     let back = job.cancelled_by.is_none()
         && (job.requeue_when_ended.is_some()
-            || end.cause == EndCause::NodeFailed && job.requeue
+            || matches!(end.cause, EndCause::NodeFailed | EndCause::NodeUnfit) && job.requeue
             || end.cause == EndCause::Preempted && run.gives_way_for_now);
     let (state, exit) = final_state(&end, back);
     posting.edit(&RecordKey { job: id.job, attempt: run.attempt }, |record: &mut RecordRow| {
@@ -284,7 +284,12 @@ fn end_run(posting: &mut Posting<'_>, place: Place<'_>, id: RunId, end: End) -> 
         record.rests_on(place.seq);
     })?;
     if back {
-        return job::put_back(posting, place, id.job, at, job.requeue_when_ended == Some(true));
+        // After a requeue that somebody asked for its hold counts; what an unfit node has sent back is held.
+        let hold = match job.requeue_when_ended {
+            Some(hold) => hold.then_some(Reason::RequeuedHeld),
+            None => (end.cause == EndCause::NodeUnfit).then_some(Reason::LaunchFailedRequeuedHeld),
+        };
+        return job::put_back(posting, place, id.job, at, hold);
     }
     posting.edit(&id.job, |job: &mut JobRow| {
         job.phase = Phase::Ended;
@@ -305,10 +310,10 @@ fn final_state(end: &End, back: bool) -> (JobState, ExitStatus) {
         EndCause::Exited => (JobState::Failed, end.exit),
         EndCause::TimeLimit => (JobState::Timeout, clean),
         EndCause::Cancelled | EndCause::Requeued => (JobState::Cancelled, clean),
-        EndCause::LaunchFailed if end.exit.is_success() => {
+        EndCause::LaunchFailed | EndCause::NodeUnfit if end.exit.is_success() => {
             (JobState::Failed, ExitStatus { code: 0, signal: 53 })
         }
-        EndCause::LaunchFailed => (JobState::Failed, end.exit),
+        EndCause::LaunchFailed | EndCause::NodeUnfit => (JobState::Failed, end.exit),
         EndCause::OutOfMemory => (JobState::OutOfMemory, ExitStatus { code: 0, signal: 125 }),
     }
 }
@@ -321,7 +326,7 @@ fn batch_end(end: &End, started: UtcMicros, is_known: bool) -> Option<BatchStep>
         _ => JobState::Cancelled,
     };
     let (state, exit) = match end.cause {
-        EndCause::LaunchFailed => return None,
+        EndCause::LaunchFailed | EndCause::NodeUnfit => return None,
         EndCause::NodeFailed | EndCause::Lost if !is_known => return None,
         EndCause::NodeFailed | EndCause::Lost => (JobState::Cancelled, ExitStatus::default()),
         EndCause::OutOfMemory => (JobState::OutOfMemory, ExitStatus { code: 0, signal: 125 }),

@@ -211,7 +211,7 @@ pub(super) fn requeued(cluster: &mut Cluster, data: &JobRequeued) {
         (JobState::Pending, _) => {}
         // An ended job without a run was cancelled before it started: back as it was.
         (state, _) if state.is_ended() && job.tasks_waiting.is_none() => {
-            put_back(cluster, data.job, cluster.time, data.hold);
+            put_back(cluster, data.job, cluster.time, data.hold.then_some(Reason::RequeuedHeld));
         }
         (_, Some(run)) => {
             // As in Slurm: what somebody has suspended does not start again before somebody says so.

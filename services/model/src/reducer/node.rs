@@ -4,7 +4,7 @@ use daybook_schemas::events::{NodeLeaseLost, NodeRegistered, NodeTimedOut, NodeU
 use daybook_schemas::node::{NodeUpdateState, ReturnToService};
 use daybook_schemas::orders::RunWish;
 use daybook_schemas::run::{EndCause, ExitStatus};
-use daybook_schemas::{Event, NodeName, UtcMicros};
+use daybook_schemas::{Authentication, Event, NodeName, UtcMicros};
 
 use crate::cluster::Cluster;
 use crate::node::{Node, NodeReason, Registration, Silence};
@@ -64,6 +64,14 @@ fn stay_down(node: &mut Node, why: &str, at: UtcMicros) {
 
 pub(super) fn updated(cluster: &mut Cluster, event: &Event, data: &NodeUpdated) {
     let at = cluster.time;
+    // A node that takes itself out of service says why; if it is out already, the reason that is there stands, as in Slurm.
+    let is_by_itself = event.actor.authentication == Authentication::Service;
+    if is_by_itself
+        && data.is_withdrawal()
+        && cluster.nodes.get(&data.node).is_some_and(|node| node.drain && node.reason.is_some())
+    {
+        return;
+    }
     let reason = data.reason.as_ref().map(|text| {
         let by = event.actor.name.clone();
         Arc::new(NodeReason { text: text.clone(), by, uid: event.actor.uid, at })

@@ -248,17 +248,25 @@ pub(super) fn end_run(cluster: &mut Cluster, id: RunId, at: UtcMicros, cause: En
     }
     let back_hold = job.requeue_when_ended;
     let gave_way_for_now = cause == EndCause::Preempted && super::preemption::waits_again(cluster, id);
+    let on_an_unfit_node = cause == EndCause::NodeUnfit && job.requeue;
+    let failed_with_its_node = cause == EndCause::NodeFailed && job.requeue;
     let back = job.cancelled_by.is_none()
-        && (back_hold.is_some() || cause == EndCause::NodeFailed && job.requeue || gave_way_for_now);
+        && (back_hold.is_some() || failed_with_its_node || on_an_unfit_node || gave_way_for_now);
     if back {
-        put_back(cluster, id.job, at, back_hold == Some(true));
+        let hold = match back_hold {
+            Some(true) => Some(Reason::RequeuedHeld),
+            Some(false) => None,
+            // Held, as in Slurm: the next node may be as unfit, and somebody should look.
+            None => on_an_unfit_node.then_some(Reason::LaunchFailedRequeuedHeld),
+        };
+        put_back(cluster, id.job, at, hold);
     } else {
         finish(cluster, id.job, at, final_state(cause, exit));
     }
 }
 
-/// Back into the queue after an interruption: not before two minutes from its end.
-pub(super) fn put_back(cluster: &mut Cluster, id: JobId, at: UtcMicros, hold: bool) {
+/// Back into the queue after an interruption: not before two minutes from its end. With `hold` it is held, for that reason.
+pub(super) fn put_back(cluster: &mut Cluster, id: JobId, at: UtcMicros, hold: Option<Reason>) {
     if let Some((array, task)) = array_task(cluster, id) {
         cluster.change_array(array, |array| {
             array.running.remove(task);
@@ -282,9 +290,9 @@ pub(super) fn put_back(cluster: &mut Cluster, id: JobId, at: UtcMicros, hold: bo
         job.accrual = None;
         job.eligible_seq = None;
         job.time_limit = job.time_limit_whole.take().unwrap_or(job.time_limit);
-        if hold {
+        if let Some(reason) = hold {
             job.hold = job.hold.or(Some(Hold::User));
-            job.reason = Reason::RequeuedHeld;
+            job.reason = reason;
         }
     });
     cluster.prioritise(id, cluster.time);
@@ -308,7 +316,7 @@ fn final_state(cause: EndCause, exit: ExitStatus) -> Ending {
         EndCause::TimeLimit => (JobState::Timeout, Reason::TimeLimit, clean),
         EndCause::Cancelled | EndCause::Requeued => (JobState::Cancelled, Reason::None, clean),
         EndCause::Preempted => (JobState::Preempted, Reason::None, exit),
-        EndCause::LaunchFailed => (JobState::Failed, Reason::JobLaunchFailure, exit),
+        EndCause::LaunchFailed | EndCause::NodeUnfit => (JobState::Failed, Reason::JobLaunchFailure, exit),
         EndCause::NodeFailed | EndCause::Lost => (JobState::NodeFail, Reason::NodeDown, clean),
         EndCause::OutOfMemory => {
             (JobState::OutOfMemory, Reason::NonZeroExitCode, ExitStatus { code: 0, signal: 125 })

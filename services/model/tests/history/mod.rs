@@ -429,6 +429,7 @@ impl History {
             EndCause::Cancelled,
             EndCause::Requeued,
             EndCause::LaunchFailed,
+            EndCause::NodeUnfit,
             EndCause::NodeFailed,
             EndCause::OutOfMemory,
             EndCause::Preempted,

@@ -15,6 +15,7 @@ macro_rules! scripts {
 }
 
 scripts! {
+    unfit_nodes_send_jobs_back_held,
     a_task_outlives_its_array,
     a_qos_takes_the_place_of_those_in_its_list,
     a_higher_tier_takes_the_place_of_a_lower,

@@ -36,7 +36,8 @@
 //!
 //! What happens, and what is asked
 //! suspend JOB | unsuspend JOB | stopped RUN | going RUN (what the run's node says of the last order)
-//! plan | tick SECONDS | end RUN [fail] [preempted|limit] [held] | drain NODE | fail NODE | resume NODE | down NODE
+//! plan | tick SECONDS | end RUN [fail] [preempted|limit|unfit] [held] | drain NODE | fail NODE | resume NODE | down NODE
+//! withdraw NODE why=text (said by its agent) | reason NODE
 //! feature NODE active=a,b weight=3 | update PARTITION … | delete PARTITION (while it runs; the settings of `partition`)
 //! why JOB | jobs | details JOB | fragmentation
 //! ```
@@ -208,9 +209,10 @@ impl Script {
             "tick" => simulation.now = simulation.now.plus_seconds(name.parse().unwrap()),
             "end" => {
                 let code = u32::from(options.get("fail").is_some());
-                let cause = match (options.get("preempted"), options.get("limit")) {
-                    (Some(_), _) => EndCause::Preempted,
-                    (_, Some(_)) => EndCause::TimeLimit,
+                let cause = match (options.get("preempted"), options.get("limit"), options.get("unfit")) {
+                    (Some(_), _, _) => EndCause::Preempted,
+                    (_, Some(_), _) => EndCause::TimeLimit,
+                    (_, _, Some(_)) => EndCause::NodeUnfit,
                     _ => EndCause::Exited,
                 };
                 simulation.end_by(name.parse().unwrap(), cause, ExitStatus { code, signal: 0 });
@@ -259,6 +261,16 @@ impl Script {
                 simulation.say(Subject::Jobs, ReservationDeleted { name: name.to_string() });
             }
             "drain" => simulation.update_node(name, NodeUpdateState::Drain),
+            // By its own agent.
+            "withdraw" => {
+                let why = options.get("why").map(str::to_string);
+                let data = NodeUpdated::new(name.into(), Some(NodeUpdateState::Drain), why);
+                simulation.say(Subject::Node(name.into()), data);
+            }
+            "reason" => {
+                let reason = simulation.cluster.nodes()[&NodeName::from(name)].reason.clone();
+                return reason.map_or("  none\n".to_string(), |reason| format!("  {}\n", reason.text));
+            }
             "resume" => simulation.update_node(name, NodeUpdateState::Resume),
             "down" => simulation.update_node(name, NodeUpdateState::Down),
             _ => panic!("unknown command {verb}"),
