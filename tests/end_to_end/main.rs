@@ -2,6 +2,7 @@
 
 mod accounts;
 mod arrays;
+mod care;
 mod changes;
 mod crash;
 mod examples;

@@ -9,7 +9,7 @@ use daybook_log::clock::{Clock, SystemClock};
 use daybook_schemas::node::NodeDefinition;
 use daybook_schemas::orders::{DesiredSet, RunOrder};
 use daybook_schemas::{NodeName, RunId, Seq};
-use daybook_supervisor::records::Wish;
+use daybook_supervisor::records::{Care, Wish};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -39,6 +39,8 @@ pub struct AgentConfig {
     pub allow_other_users: bool,
     /// How it confines its runs.
     pub confinement: ConfinementConfig,
+    /// What it does around each run.
+    pub care: Care,
 }
 
 /// Why an agent does not start.

@@ -11,8 +11,11 @@ use std::time::{Duration, Instant};
 use daybook_cgroup::Group;
 use daybook_schemas::orders::RunOrder;
 use daybook_schemas::{BlobHash, EventId, NodeName, RunId, Seq, UtcMicros};
+use daybook_supervisor::environment::program_environment;
 use daybook_supervisor::processes::{boot_id, session_members, start_time};
-use daybook_supervisor::records::{Claim, Confined, Entry, Exit, Intent, Record, Started, Turn, Wish};
+use daybook_supervisor::records::{
+    Claim, Confined, Entry, Exit, Intent, Record, Started, Trouble, TroubleKind, Turn, Wish,
+};
 use daybook_supervisor::run_files::{Order, RunFiles};
 use daybook_supervisor::standard_files::Paths;
 use nix::sys::signal::{Signal, kill};
@@ -59,10 +62,27 @@ pub(crate) struct Dead {
     intent: Option<Intent>,
     /// The machine was restarted since.
     is_of_an_earlier_boot: bool,
+    /// The end of its script, where that was seen.
+    over: Option<Exit>,
     message: String,
 }
 
-/// A run whose end nobody saw, after what was left of it has been ended.
+/// A run whose supervisor is gone, after what was left of it has been cleared up.
+pub(crate) struct Buried {
+    pub(crate) last: Last,
+    /// What is wrong with the node, beside what the record says.
+    pub(crate) troubles: Vec<Trouble>,
+}
+
+/// What is known of a run's end.
+pub(crate) enum Last {
+    /// The supervisor has seen it.
+    Seen(Exit),
+    /// Nobody has.
+    Unseen(Loss),
+}
+
+/// A run whose end nobody saw.
 #[derive(Debug)]
 pub struct Loss {
     /// The last instant at which the run is known to have been.
@@ -95,9 +115,10 @@ pub(crate) struct Payload {
 pub fn reports_in_doubt(state_dir: &Path, node: &NodeName) -> Vec<EventId> {
     let runs = state_dir.join("runs");
     let of_run = |run| {
-        let turns = RunFiles::of(&runs, run).read_record().ok().flatten().unwrap_or_default().turns;
-        let turns = turns.into_iter().map(move |turn| Report::turn_id(node, run, turn));
-        Report::ids_of(node, run).into_iter().chain(turns)
+        let record = RunFiles::of(&runs, run).read_record().ok().flatten().unwrap_or_default();
+        let turns = record.turns.into_iter().map(move |turn| Report::turn_id(node, run, turn));
+        let troubles = TroubleKind::ALL.map(|kind| Report::trouble_id(node, run, kind));
+        Report::ids_of(node, run).into_iter().chain(turns).chain(troubles)
     };
     RunFiles::runs_in(&runs).into_iter().flat_map(of_run).collect()
 }
@@ -162,7 +183,8 @@ impl Directories {
     pub(crate) fn judge(&self, run: RunId) -> Found {
         let files = self.files(run);
         let lost = |intent: Option<Intent>, is_of_an_earlier_boot: bool, message: String| {
-            Found::Lost(Box::new(Dead { intent, is_of_an_earlier_boot, message }))
+            let over = self.record(run).over;
+            Found::Lost(Box::new(Dead { intent, is_of_an_earlier_boot, over, message }))
         };
         // The claim, then the lock, then the end: a supervisor holds the lock from before its claim until after its end, so
         // a claim without a lock has either all there will be, or was left by a dead one.
@@ -220,6 +242,7 @@ impl Directories {
             script: script.display().to_string(),
             environment_bytes: payload.environment.len() as u64,
             confined: share.and_then(|share| node.confiner.confine(order.run, share, &node.config.node)),
+            care: node.config.care.clone(),
         };
         // Last, and synced: with it the run may start. The script needs no sync: after a power cut the intent's boot is
         // another one, and the run does not start.
@@ -253,13 +276,9 @@ impl Directories {
         }
     }
 
-    fn record(&self, run: RunId) -> Record {
+    /// What its supervisor has written.
+    pub(crate) fn record(&self, run: RunId) -> Record {
         self.files(run).read_record().ok().flatten().unwrap_or_default()
-    }
-
-    /// The script's process, if there has been one.
-    pub(crate) fn started(&self, run: RunId) -> Option<Started> {
-        self.record(run).started
     }
 
     /// Orders to stop and to go on that its supervisor has followed, newer than one.
@@ -270,29 +289,37 @@ impl Directories {
     /// The script's process, unless it is over already: then start and end are told together.
     pub(crate) fn started_and_goes_on(&self, run: RunId) -> Option<Started> {
         let record = self.record(run);
-        record.started.filter(|_| record.ended.is_none())
+        record.started.filter(|_| record.ended.is_none() && record.over.is_none())
     }
 
-    /// Ends what a dead supervisor has left (the script's session and its descendants; the script itself dies with its
-    /// supervisor), and finds the last evidence of the run.
-    pub(crate) fn bury(&self, run: RunId, dead: Dead) -> Loss {
-        let Dead { intent, is_of_an_earlier_boot, mut message } = dead;
+    /// Clears up behind a dead supervisor: ends what it has left (the script's session and its descendants, all that is in
+    /// the run's group; the script itself dies with its supervisor), and runs the epilog. Where this is cut off it is
+    /// done again. After a restart of the machine there is nothing to clear up.
+    pub(crate) fn bury(&self, run: RunId, dead: Dead) -> Buried {
+        let Dead { intent, is_of_an_earlier_boot, over, mut message } = dead;
+        let evidence = self.evidence(run, intent.as_ref());
         if is_of_an_earlier_boot {
-            let last_evidence = self.evidence(run, intent.as_ref()).min(boot_time());
-            return Loss { last_evidence, message };
+            let unseen = || Last::Unseen(Loss { last_evidence: evidence.min(boot_time()), message });
+            return Buried { last: over.map_or_else(unseen, Last::Seen), troubles: Vec::new() };
         }
         let group = intent.as_ref().and_then(|intent| intent.confined.as_ref()).map(Confined::group);
-        let killed = self.started(run).map_or(Killed::Nothing, |script| kill_session(&script));
+        let killed = self.record(run).started.map_or(Killed::Nothing, |script| kill_session(&script));
         let killed = killed.and(group.map_or(Killed::Nothing, |group| empty_group(&group)));
-        let last_evidence = match killed {
-            Killed::Nothing => self.evidence(run, intent.as_ref()),
-            Killed::All => now(),
-            Killed::NotAll => {
-                message.push_str("; some of its processes could not be killed");
-                now()
-            }
-        };
-        Loss { last_evidence, message }
+        let mut troubles = Vec::new();
+        let mut trouble =
+            |kind: TroubleKind, message: String| troubles.push(Trouble { at: now(), kind, message });
+        if let Killed::NotAll = killed {
+            message.push_str("; some of its processes could not be killed");
+            trouble(TroubleKind::Unkillable, "what a dead supervisor has left cannot be killed".to_string());
+        }
+        let last_evidence = if let Killed::Nothing = killed { evidence } else { now() };
+        if let Some(intent) = &intent
+            && let Err(why) = intent.care.epilog.run(&program_environment(intent, "epilog_slurmd"))
+        {
+            trouble(TroubleKind::Epilog, why);
+        }
+        let unseen = || Last::Unseen(Loss { last_evidence, message });
+        Buried { last: over.map_or_else(unseen, Last::Seen), troubles }
     }
 
     /// The last instant at which the run is known to have been: the newest change of its records and its output. Who

@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use daybook_log::{Append, AppendError, LogHandle};
-use daybook_schemas::events::{RunEnded, RunLost, RunNodeReleased, RunResumed, RunStarted, RunSuspended};
+use daybook_schemas::events::{
+    NodeUpdated, RunEnded, RunLost, RunNodeReleased, RunResumed, RunStarted, RunSuspended,
+};
+use daybook_schemas::node::NodeUpdateState;
 use daybook_schemas::run::{EndCause, ExitStatus};
 use daybook_schemas::{Actor, Body, Draft, Event, EventId, NodeName, RunId, Seq, Stream, Subject, UtcMicros};
-use daybook_supervisor::records::{Exit, Started, Turn};
+use daybook_supervisor::records::{Exit, Started, Trouble, TroubleKind, Turn};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -20,6 +23,8 @@ const WAITING_MAX: usize = 4096;
 const BATCH_MAX: usize = 256;
 /// The longest message of an event, in characters.
 const MESSAGE_MAX: usize = 1000;
+/// The longest reason of a drain, in characters.
+const REASON_MAX: usize = 300;
 /// Between tries while the log does not take commits: doubled from the first to the last.
 const BACKOFF: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
 
@@ -49,6 +54,10 @@ fn event(node: &NodeName, id: String, time: UtcMicros, body: impl Into<Body>) ->
 fn turn_word(run: RunId, turn: Turn) -> String {
     let word = if turn.is_stop { "suspended" } else { "resumed" };
     format!("{run}/{word}/{}", turn.ordered)
+}
+
+fn trouble_word(run: RunId, kind: TroubleKind) -> String {
+    format!("{run}/trouble/{}", kind.word())
 }
 
 impl Report {
@@ -85,33 +94,44 @@ impl Report {
         Report { events: vec![event(node, turn_word(run, turn), turn.at, body)] }
     }
 
-    /// The end of a run on the node that ran its script: it is over, and nothing is held here any more.
-    pub fn ended(node: &NodeName, run: RunId, exit: Exit, now: UtcMicros) -> Report {
+    /// Something about a run for which its node takes itself out of service.
+    pub fn trouble(node: &NodeName, run: RunId, trouble: &Trouble) -> Report {
+        let Trouble { at, kind, message } = trouble;
+        let reason: String =
+            format!("{}: job {}: {message}", kind.reason(), run.job).chars().take(REASON_MAX).collect();
+        tracing::error!(%node, %run, reason, "a run's node is drained");
+        let body = NodeUpdated::new(node.clone(), Some(NodeUpdateState::Drain), Some(reason));
+        Report { events: vec![event(node, trouble_word(run, *kind), *at, body)] }
+    }
+
+    /// The id of such a report.
+    pub fn trouble_id(node: &NodeName, run: RunId, kind: TroubleKind) -> EventId {
+        format!("{}/{}", source_of(node), trouble_word(run, kind)).into()
+    }
+
+    /// The end of a run's script, on the node that ran it.
+    pub fn ended(node: &NodeName, run: RunId, exit: Exit) -> Report {
         let Exit { at, cause, exit, message, usage } = exit;
         let message = message.map(|message| message.chars().take(MESSAGE_MAX).collect());
         let body = RunEnded { run, node: node.clone(), cause, exit, message, usage };
-        Report::over(node, run, at, body.into(), now)
+        Report::over(node, run, at, body.into())
     }
 
-    /// A run whose end nobody saw; nothing of it is left.
+    /// A run whose end nobody saw.
     pub fn lost(node: &NodeName, run: RunId, loss: Loss, now: UtcMicros) -> Report {
         let Loss { last_evidence, message } = loss;
-        Report::over(node, run, now, RunLost { run, node: node.clone(), last_evidence, message }.into(), now)
+        Report::over(node, run, now, RunLost { run, node: node.clone(), last_evidence, message }.into())
     }
 
     /// The end has one id whatever its form, so the log takes one end for each run.
-    fn over(node: &NodeName, run: RunId, at: UtcMicros, body: Body, now: UtcMicros) -> Report {
-        let end = event(node, format!("{run}/ended"), at, body);
-        Report { events: vec![end, Report::release_event(node, run, now)] }
-    }
-
-    fn release_event(node: &NodeName, run: RunId, at: UtcMicros) -> Event {
-        event(node, format!("{run}/released"), at, RunNodeReleased { run, node: node.clone() })
+    fn over(node: &NodeName, run: RunId, at: UtcMicros, body: Body) -> Report {
+        Report { events: vec![event(node, format!("{run}/ended"), at, body)] }
     }
 
     /// Nothing of a run is here any more.
     pub fn released(node: &NodeName, run: RunId, now: UtcMicros) -> Report {
-        Report { events: vec![Report::release_event(node, run, now)] }
+        let body = RunNodeReleased { run, node: node.clone() };
+        Report { events: vec![event(node, format!("{run}/released"), now, body)] }
     }
 
     pub(crate) fn simulated_start(node: &NodeName, run: RunId, at: UtcMicros) -> Report {
@@ -121,11 +141,11 @@ impl Report {
 
     pub(crate) fn simulated_end(node: &NodeName, run: RunId, at: UtcMicros, cause: EndCause) -> Report {
         let exit = Exit { at, cause, exit: ExitStatus::default(), message: None, usage: None };
-        Report::ended(node, run, exit, at)
+        Report::released(node, run, at).after(Some(Report::ended(node, run, exit)))
     }
 
     /// The same with what was before it, in one commit.
-    pub(crate) fn after(mut self, earlier: Option<Report>) -> Report {
+    pub fn after(mut self, earlier: Option<Report>) -> Report {
         if let Some(earlier) = earlier {
             self.events.splice(0..0, earlier.events);
         }

@@ -11,15 +11,15 @@ use daybook_log::{EventLog, ReadError};
 use daybook_schemas::orders::{RunOrder, RunWish};
 use daybook_schemas::run::{EndCause, ExitStatus};
 use daybook_schemas::{BlobHash, RunId, Seq};
+use daybook_supervisor::journal::{NEWS_LINE, STARTED_LINE};
 use daybook_supervisor::records::{Claim, Exit, Intent, Wish};
-use daybook_supervisor::supervise::STARTED_LINE;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::Child;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::agent::Node;
-use crate::directory::{Found, Loss, Payload};
+use crate::directory::{Buried, Found, Last, Payload};
 use crate::held::release;
 use crate::report::Report;
 use crate::watch::{Wishes, wait_for_supervisor};
@@ -33,6 +33,8 @@ const LAUNCH_COUNTS_FOR: Duration = Duration::from_secs(2);
 const BACKOFF: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(5)];
 /// Between looks at whether a supervisor has followed an order to stop or to go on, at most.
 const TURN_PAUSE_MAX: Duration = Duration::from_millis(500);
+/// Between looks at what a supervisor has written that speaks to nobody.
+const NEWS_PAUSE: Duration = Duration::from_secs(2);
 /// Slurm's exit code for what could not be launched: 0:53.
 const LAUNCH_FAILED: ExitStatus = ExitStatus { code: 0, signal: 53 };
 
@@ -40,10 +42,19 @@ const LAUNCH_FAILED: ExitStatus = ExitStatus { code: 0, signal: 53 };
 enum Outcome {
     /// By an exit record, or without having been started.
     Ended(Exit),
-    /// Nobody saw it.
-    Lost(Loss),
+    /// Its supervisor is gone, and what it left has been cleared up.
+    Buried(Buried),
     /// The log has its end already, from elsewhere.
     Released,
+}
+
+/// News of a run that has been told before its end.
+#[derive(Default)]
+struct Told {
+    /// So many troubles.
+    troubles: usize,
+    /// That the script has ended.
+    over: bool,
 }
 
 /// A run and its task.
@@ -56,6 +67,8 @@ struct Script {
     is_start_told: bool,
     /// The last order to stop or to go on of which it was told that it is followed.
     turned: Seq,
+    /// How much of the record's news has been told.
+    told: Told,
     /// Held from the preparation until the script has started.
     permit: Option<SemaphorePermit<'static>>,
     pause: Duration,
@@ -75,6 +88,7 @@ pub(crate) async fn see_to_end(
         wishes,
         is_start_told: false,
         turned: Seq::ZERO,
+        told: Told::default(),
         permit: None,
         pause: BACKOFF[0],
     };
@@ -104,8 +118,8 @@ impl Script {
                 Found::Supervised(intent, claim) => self.adopt(&intent, claim).await?,
                 Found::Ended(exit) => return Some(Outcome::Ended(exit)),
                 Found::Lost(dead) => {
-                    let loss = self.node.blocking(move |node| node.directories.bury(run, *dead)).await?;
-                    return Some(Outcome::Lost(loss));
+                    let buried = self.node.blocking(move |node| node.directories.bury(run, *dead)).await?;
+                    return Some(Outcome::Buried(buried));
                 }
             }
         }
@@ -115,10 +129,12 @@ impl Script {
     async fn prepare(&mut self) -> Result<(), Obstacle> {
         let gone = || Obstacle::ForNow("somebody has removed its order".to_string());
         let order = self.order.clone().ok_or_else(gone)?;
-        match self.wishes.newest().wish {
-            RunWish::Run | RunWish::Suspend => {}
-            RunWish::Release => return Err(Obstacle::ForGood(Outcome::Released)),
-            wish => return Err(Obstacle::ForGood(Outcome::Ended(self.never_started(wish)))),
+        let wish = self.wishes.newest();
+        if wish.wish == RunWish::Release {
+            return Err(Obstacle::ForGood(Outcome::Released));
+        }
+        if let Some(cause) = wish.end_before_start() {
+            return Err(Obstacle::ForGood(Outcome::Ended(Exit::unstarted(cause, self.node.clock.now()))));
         }
         let refused = |why: String| Obstacle::ForGood(Outcome::Ended(self.launch_failed(why)));
         self.node.may_start(&order).map_err(refused)?;
@@ -145,17 +161,9 @@ impl Script {
     async fn launch(&mut self, intent: &Intent) -> Option<()> {
         let run = self.run;
         let wish = self.wishes.newest();
-        if matches!(
-            wish.wish,
-            RunWish::Cancel
-                | RunWish::Requeue
-                | RunWish::NodeDown
-                | RunWish::GiveWay
-                | RunWish::UsedUp
-                | RunWish::Release
-        ) {
-            // Told to end before it was started: claimed here, so that no supervisor can start it any more.
-            let exit = self.never_started(wish.wish);
+        if let Some(cause) = wish.end_before_start() {
+            // Claimed here, so that no supervisor can start it any more.
+            let exit = Exit::unstarted(cause, self.node.clock.now());
             let claimed = self.node.blocking(move |node| node.directories.claim_unstarted(run, exit)).await?;
             return match claimed {
                 Ok(()) => Some(()),
@@ -213,15 +221,20 @@ impl Script {
                 biased;
                 _ = child.wait() => return Some(()),
                 line = printed.next_line(), if is_heard => match line {
-                    Ok(Some(line)) if line != STARTED_LINE.trim_end() => {
+                    Ok(Some(line)) if line == STARTED_LINE.trim_end() => {
+                        self.permit = None;
+                        self.tell_start().await;
+                    }
+                    Ok(Some(line)) if line == NEWS_LINE.trim_end() => {
+                        self.permit = None;
+                        self.tell_news().await;
+                    }
+                    Ok(Some(line)) => {
                         tracing::warn!(run = %self.run, node = %self.node.name(), line, "a supervisor complains");
                     }
-                    line => {
+                    Ok(None) | Err(_) => {
                         is_heard = false;
                         self.permit = None;
-                        if matches!(line, Ok(Some(_))) {
-                            self.tell_start().await;
-                        }
                     }
                 },
                 () = tokio::time::sleep(LAUNCH_COUNTS_FOR), if self.permit.is_some() => self.permit = None,
@@ -247,6 +260,7 @@ impl Script {
         let mut pause = BACKOFF[0];
         loop {
             self.tell_start().await;
+            self.tell_news().await;
             tokio::select! {
                 biased;
                 () = &mut ended => return Some(()),
@@ -261,6 +275,7 @@ impl Script {
                 }
                 // It is between its claim and the script's start, which is soon over; it speaks to nobody.
                 () = tokio::time::sleep(pause), if !self.is_start_told => pause = (pause * 2).min(BACKOFF[1]),
+                () = tokio::time::sleep(NEWS_PAUSE) => {}
             }
         }
     }
@@ -275,6 +290,25 @@ impl Script {
         if let Some(started) = started {
             self.is_start_told = true;
             self.node.reporter.send(Report::started(self.node.name(), run, &started)).await;
+        }
+    }
+
+    /// Tells what is in the record and need not wait for the run's end.
+    async fn tell_news(&mut self) {
+        let run = self.run;
+        let Some(record) = self.node.blocking(move |node| node.directories.record(run)).await else { return };
+        self.tell_start().await;
+        for trouble in record.troubles.iter().skip(self.told.troubles) {
+            self.node.reporter.send(Report::trouble(self.node.name(), run, trouble)).await;
+        }
+        self.told.troubles = self.told.troubles.max(record.troubles.len());
+        if let (false, Some(over), None) = (self.told.over, record.over, record.ended) {
+            self.told.over = true;
+            // Start and orders first: nothing is told of a run after its end.
+            let report = self.with_what_was_before(Report::ended(self.node.name(), run, over)).await;
+            if let Some(report) = report {
+                self.node.reporter.send(report).await;
+            }
         }
     }
 
@@ -327,34 +361,40 @@ impl Script {
 
     async fn report(&mut self, outcome: Outcome) -> Option<Seq> {
         let (name, now, run) = (self.node.name().clone(), self.node.clock.now(), self.run);
-        let end = match outcome {
-            Outcome::Ended(exit) => Report::ended(&name, run, exit, now),
-            Outcome::Lost(loss) => {
+        let (end, buried) = match outcome {
+            Outcome::Ended(exit) => (Report::ended(&name, run, exit), Vec::new()),
+            Outcome::Buried(Buried { last: Last::Seen(exit), troubles }) => {
+                (Report::ended(&name, run, exit), troubles)
+            }
+            Outcome::Buried(Buried { last: Last::Unseen(loss), troubles }) => {
                 tracing::error!(%run, message = %loss.message, "a run was lost");
-                Report::lost(&name, run, loss, now)
+                (Report::lost(&name, run, loss, now), troubles)
             }
             Outcome::Released => return release(&self.node, run, &mut self.wishes).await,
         };
-        let started = match self.is_start_told {
-            true => None,
-            false => self.node.blocking(move |node| node.directories.started(run)).await?,
+        let recorded = self.node.blocking(move |node| node.directories.record(run)).await?.troubles;
+        let untold = recorded.into_iter().skip(self.told.troubles).chain(buried);
+        let troubles: Vec<Report> = untold.map(|trouble| Report::trouble(&name, run, &trouble)).collect();
+        let released = Report::released(&name, run, now);
+        let report = match self.told.over {
+            true => released,
+            false => released.after(Some(self.with_what_was_before(end).await?)),
         };
-        let turns = self.turn_reports().await;
-        let end = turns.into_iter().rev().fold(end, |end, turn| end.after(Some(turn)));
-        let report = end.after(started.map(|started| Report::started(&name, run, &started)));
+        let report = troubles.into_iter().rev().fold(report, |report, trouble| report.after(Some(trouble)));
         self.wishes.unless_stopped(self.node.reporter.append(report)).await?
     }
 
-    fn never_started(&self, wish: RunWish) -> Exit {
-        let cause = match wish {
-            RunWish::Requeue => EndCause::Requeued,
-            RunWish::NodeDown => EndCause::NodeFailed,
-            RunWish::GiveWay => EndCause::Preempted,
-            RunWish::UsedUp => EndCause::TimeLimit,
-            RunWish::Run | RunWish::Suspend | RunWish::Cancel | RunWish::Release => EndCause::Cancelled,
+    /// An end behind what the record has from before it, as far as it has not been told. `None`: not now.
+    async fn with_what_was_before(&mut self, end: Report) -> Option<Report> {
+        let (run, name) = (self.run, self.node.name().clone());
+        let started = match self.is_start_told {
+            true => None,
+            false => self.node.blocking(move |node| node.directories.record(run)).await?.started,
         };
-        let message = Some("told to end before its script was started".to_string());
-        Exit { at: self.node.clock.now(), cause, exit: ExitStatus::default(), message, usage: None }
+        self.is_start_told |= started.is_some();
+        let turns = self.turn_reports().await;
+        let end = turns.into_iter().rev().fold(end, |end, turn| end.after(Some(turn)));
+        Some(end.after(started.map(|started| Report::started(&name, run, &started))))
     }
 
     fn launch_failed(&self, why: String) -> Exit {

@@ -28,6 +28,12 @@ impl Files {
         self.directory.join(name).symlink_metadata().is_ok()
     }
 
+    /// The absolute path of a file of the directory, as far as it can be told.
+    pub fn absolute(&self, name: &str) -> String {
+        let path = self.directory.join(name);
+        std::path::absolute(&path).unwrap_or(path).display().to_string()
+    }
+
     /// The names of the files read, in the order in which they were.
     pub fn names(&self) -> Vec<String> {
         self.sources.iter().map(|source| source.name.clone()).collect()

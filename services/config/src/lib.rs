@@ -40,6 +40,7 @@ use daybook_schemas::grammar::hostlist;
 use daybook_schemas::license::License;
 use daybook_schemas::node::{ClusterParameters, NodeDefinition, PartitionDefinition};
 use daybook_schemas::topology::Topology;
+use daybook_supervisor::records::Care;
 use serde::Serialize;
 
 pub use catalogue::{Setting, SettingGroup, SettingStanding, settings};
@@ -148,8 +149,9 @@ fn describe(files: &mut Files, machine: &dyn Machine, findings: &mut Findings) -
     let partitions = partitions::partitions(&conf.partitions, &named, parameters.whole_nodes, findings);
     let topology = topology_conf::read(files, &conf, &named, findings);
     let confinement = cgroup_conf::read(files, Some(&conf), &toml, findings);
-    let daemon =
-        daemon_settings(&toml, parameters.spool_dir.as_ref(), confinement, &nodes, machine, findings);
+    let care = Care { slurm_conf: files.absolute(SLURM_CONF), ..slurm_conf::care::care(&conf, findings) };
+    let around = (confinement, care);
+    let daemon = daemon_settings(&toml, parameters.spool_dir.as_ref(), around, &nodes, machine, findings);
     Some(Described {
         cluster_name: parameters.cluster_name,
         nodes: nodes.into_iter().map(|node| node.definition).collect(),
@@ -179,7 +181,7 @@ fn from_machine(files: &mut Files, machine: &dyn Machine, findings: &mut Finding
     let mut nodes = vec![Node { definition, place: place.clone(), gres: Vec::new(), gres_place: place }];
     mark_simulated(&toml, &mut nodes, findings);
     let confinement = cgroup_conf::read(files, None, &toml, findings);
-    let daemon = daemon_settings(&toml, None, confinement, &nodes, machine, findings);
+    let daemon = daemon_settings(&toml, None, (confinement, Care::default()), &nodes, machine, findings);
     let nodes: Vec<NodeDefinition> = nodes.into_iter().map(|node| node.definition).collect();
     Described {
         cluster_name: parameters::CLUSTER_NAME.to_string(),
@@ -270,7 +272,7 @@ fn report_gres_types(parameters: &Parameters, nodes: &[Node], findings: &mut Fin
 fn daemon_settings(
     toml: &DaybookToml,
     slurmd_spool_dir: Option<&lines::Pair>,
-    confinement: Rules,
+    (confinement, care): (Rules, Care),
     nodes: &[Node],
     machine: &dyn Machine,
     findings: &mut Findings,
@@ -302,6 +304,7 @@ fn daemon_settings(
         nats: toml.nats.clone(),
         relays: toml.relays.clone(),
         confinement,
+        care,
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use daybook_cgroup::Rules;
+use daybook_supervisor::records::Care;
 
 /// How long an agent may be silent, where nobody says.
 pub(crate) const NODE_LEASE: Duration = Duration::from_secs(10);
@@ -25,6 +26,8 @@ pub struct DaemonSettings {
     pub relays: Vec<RelaySettings>,
     /// How runs are confined on this machine's nodes.
     pub confinement: Rules,
+    /// What they do around each run.
+    pub care: Care,
 }
 
 /// One entry of `[relays]` of `daybook.toml`.
@@ -48,6 +51,7 @@ impl Default for DaemonSettings {
             nats: NatsSettings::default(),
             relays: Default::default(),
             confinement: Rules::default(),
+            care: Care::default(),
         }
     }
 }

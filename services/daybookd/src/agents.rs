@@ -76,6 +76,7 @@ pub fn start(
         supervisor_binary: sibling("daybook-supervisor")?,
         allow_other_users: nix::unistd::geteuid().is_root(),
         confinement: ConfinementConfig { rules: configuration.daemon.confinement.clone(), first_cpu },
+        care: configuration.daemon.care.clone(),
     };
     Agent::start(config, log, orders).map_err(|error| error.to_string())
 }

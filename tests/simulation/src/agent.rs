@@ -39,6 +39,8 @@ pub struct StepAgent {
     known: BTreeMap<RunId, Known>,
     begun: BTreeMap<RunId, Arc<RunOrder>>,
     start_told: BTreeSet<RunId>,
+    /// Runs whose ends were told before nothing was left of them.
+    end_told: BTreeSet<RunId>,
     reports: BTreeMap<RunId, JoinHandle<Option<Seq>>>,
 }
 
@@ -52,6 +54,7 @@ enum Move {
     Launch(RunId),
     ClaimUnstarted(RunId),
     TellStart(RunId),
+    TellEnd(RunId),
     ReportEnd(RunId),
     ReportLoss(RunId),
     ReportRelease(RunId),
@@ -83,6 +86,7 @@ impl StepAgent {
             known: known.collect(),
             begun: BTreeMap::new(),
             start_told: BTreeSet::new(),
+            end_told: BTreeSet::new(),
             reports: BTreeMap::new(),
         }
     }
@@ -120,10 +124,19 @@ impl StepAgent {
             match self.reports.get(run) {
                 Some(report) if report.is_finished() => moves.push(Move::NoteEnd(*run)),
                 Some(_) => {}
-                None => moves.extend(self.move_of(*run, told, machine)),
+                None => {
+                    moves.extend(self.move_of(*run, told, machine));
+                    moves.extend(self.early_end(*run, machine));
+                }
             }
         }
         moves
+    }
+
+    /// Clearing up after a run may take a while.
+    fn early_end(&self, run: RunId, machine: &Machine) -> Option<Move> {
+        let has_ended = machine.disk.get(&run).is_some_and(|record| record.exit.is_some());
+        (has_ended && !self.end_told.contains(&run)).then_some(Move::TellEnd(run))
     }
 
     fn move_of(&self, run: RunId, told: &Wish, machine: &Machine) -> Option<Move> {
@@ -179,13 +192,22 @@ impl StepAgent {
                 }
             }
             Move::EndUnstarted(run) => {
-                let report = Report::ended(&self.node, run, self.unstarted(run, now), now);
-                self.report(run, report);
+                let end = Report::ended(&self.node, run, self.unstarted(run, now));
+                self.report_over(run, end, now);
+            }
+            Move::TellEnd(run) => {
+                if let Some(exit) = machine.disk.get(&run).and_then(|record| record.exit.clone()) {
+                    self.end_told.insert(run);
+                    self.reporter.send(Report::ended(&self.node, run, exit)).await;
+                }
+            }
+            Move::ReportEnd(run) if self.end_told.contains(&run) => {
+                self.report(run, Report::released(&self.node, run, now));
             }
             Move::ReportEnd(run) => {
                 let exit = machine.disk.get(&run).and_then(|record| record.exit.clone());
                 let exit = exit.unwrap_or_else(|| self.unstarted(run, now));
-                self.report(run, Report::ended(&self.node, run, exit, now));
+                self.report_over(run, Report::ended(&self.node, run, exit), now);
                 if self.broken.forgets_before_acknowledged {
                     machine.disk.remove(&run);
                 }
@@ -193,7 +215,8 @@ impl StepAgent {
             Move::ReportLoss(run) => {
                 let last_evidence = machine.disk.get(&run).and_then(|record| record.started).unwrap_or(now);
                 let message = "the machine was restarted while it ran".to_string();
-                self.report(run, Report::lost(&self.node, run, Loss { last_evidence, message }, now));
+                let end = Report::lost(&self.node, run, Loss { last_evidence, message }, now);
+                self.report_over(run, end, now);
             }
             Move::ReportRelease(run) => self.report(run, Report::released(&self.node, run, now)),
             Move::NoteEnd(run) => {
@@ -237,6 +260,10 @@ impl StepAgent {
                 }
             }
         }
+    }
+
+    fn report_over(&mut self, run: RunId, end: Report, now: UtcMicros) {
+        self.report(run, Report::released(&self.node, run, now).after(Some(end)));
     }
 
     fn report(&mut self, run: RunId, report: Report) {

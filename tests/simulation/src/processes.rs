@@ -19,6 +19,7 @@ use daybook_schemas::events::ClusterConfigured;
 use daybook_schemas::node::NodeDefinition;
 use daybook_schemas::orders::DesiredSet;
 use daybook_schemas::{NodeName, Seq, Stream};
+use daybook_supervisor::records::Care;
 use tokio::sync::watch;
 
 use crate::agent::{BrokenRules, StepAgent};
@@ -117,6 +118,7 @@ impl Node {
             supervisor_binary: PathBuf::from("/nowhere"),
             allow_other_users: false,
             confinement: ConfinementConfig::default(),
+            care: Care::default(),
         };
         let log = Port::direct(&port, network);
         let process = if self.definition.simulated {

@@ -98,6 +98,20 @@ fn merged(intent: &Intent, submitted: &[u8], account: impl FnOnce() -> Option<Ac
     variables.into_iter().map(|(name, value)| [name, b"=".to_vec(), value].concat()).collect()
 }
 
+/// What `Prolog` and `Epilog` are given: the job's variables and their own, nothing of the user's. `context`:
+/// `prolog_slurmd`, `epilog_slurmd`.
+pub fn program_environment(intent: &Intent, context: &str) -> Vec<(String, String)> {
+    let mut set = Variables(job_variables(intent));
+    set.0.remove("ENVIRONMENT");
+    set.put("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    set.put("SLURM_SCRIPT_CONTEXT", context);
+    set.put("SLURM_JOB_WORK_DIR", &intent.order.spec.work_dir);
+    if !intent.care.slurm_conf.is_empty() {
+        set.put("SLURM_CONF", &intent.care.slurm_conf);
+    }
+    set.0.into_iter().collect()
+}
+
 /// The job's own variables.
 pub fn job_variables(intent: &Intent) -> BTreeMap<String, String> {
     let mut set = Variables(BTreeMap::new());

@@ -14,13 +14,16 @@
 //! **At most once.** Only who makes the record starts the script. That needs no sync of its own: a process that dies loses
 //! nothing that it has written, and a machine that dies comes back with another boot id than the intent's, which alone
 //! says that the run must not start again. So: no record and no lock, nothing was started; a record and a lock, it runs;
-//! a record with an end, it is over; a record without an end and without a lock, nobody saw its end. The end is synced
+//! a record with an end, it is over; a record without an end and without a lock, nobody saw its end (or, where it says
+//! that the script has ended, nobody has cleared up behind it). The end is synced
 //! before the supervisor leaves. Removing a run starts with its order; what is there without one holds nothing.
 
 pub mod environment;
+pub mod journal;
 pub mod launch;
 pub mod notice;
 pub mod processes;
+pub mod programs;
 pub mod records;
 pub mod run_files;
 pub mod standard_files;

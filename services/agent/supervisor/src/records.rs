@@ -7,6 +7,8 @@ use daybook_schemas::run::{EndCause, ExitStatus, ProcessUsage, RunNode};
 use daybook_schemas::{Seconds, Seq, UtcMicros};
 use serde::{Deserialize, Serialize};
 
+use crate::programs::Programs;
+
 /// What the agent intends: everything that the supervisor needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Intent {
@@ -23,6 +25,44 @@ pub struct Intent {
     /// Absent: the run has no control group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confined: Option<Confined>,
+    /// What the site does around each run.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub care: Care,
+}
+
+fn is_usual(care: &Care) -> bool {
+    *care == Care::default()
+}
+
+/// What a node does around each run, and when it asks for help.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Care {
+    /// Before the script; if it fails the node is no good for the run.
+    #[serde(default, skip_serializing_if = "Programs::are_none")]
+    pub prolog: Programs,
+    /// After the last process; also after a prolog that failed.
+    #[serde(default, skip_serializing_if = "Programs::are_none")]
+    pub epilog: Programs,
+    /// What has been killed and is still there after so long is said to be so.
+    pub unkillable_after: Seconds,
+    /// Run then.
+    #[serde(default, skip_serializing_if = "Programs::are_none")]
+    pub unkillable: Programs,
+    /// The path of the cluster's `slurm.conf`, for these programs; empty: none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub slurm_conf: String,
+}
+
+impl Default for Care {
+    fn default() -> Care {
+        Care {
+            prolog: Programs::default(),
+            epilog: Programs::default(),
+            unkillable_after: Seconds(60),
+            unkillable: Programs::default(),
+            slurm_conf: String::new(),
+        }
+    }
 }
 
 /// A run's control group.
@@ -71,6 +111,19 @@ pub struct Wish {
 }
 
 impl Wish {
+    /// The cause of the end of a run that is told so before its script was started; `None`: it may start.
+    pub fn end_before_start(&self) -> Option<EndCause> {
+        match self.wish {
+            RunWish::Run | RunWish::Suspend => None,
+            // A run that the orders do not know any more (Release) is as good as cancelled.
+            RunWish::Cancel | RunWish::Release => Some(EndCause::Cancelled),
+            RunWish::Requeue => Some(EndCause::Requeued),
+            RunWish::NodeDown => Some(EndCause::NodeFailed),
+            RunWish::GiveWay => Some(EndCause::Preempted),
+            RunWish::UsedUp => Some(EndCause::TimeLimit),
+        }
+    }
+
     /// Just to run: where what was ordered cannot be read.
     pub fn run() -> Wish {
         Wish {
@@ -121,8 +174,63 @@ pub enum Entry {
     Started(Started),
     /// An order to stop or to go on has been followed.
     Turned(Turn),
-    /// Always the last: nothing of the run is left.
+    /// The node has something that an administrator must see.
+    Troubled(Trouble),
+    /// The script has ended, and clearing up goes on.
+    Over(Exit),
+    /// Always the last: nothing of the run is left. The end is that of `Over`, if there was one.
     Ended(Exit),
+}
+
+/// Something about a run for which its node is taken out of service.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trouble {
+    /// When.
+    pub at: UtcMicros,
+    /// What.
+    pub kind: TroubleKind,
+    /// For people.
+    pub message: String,
+}
+
+/// What is wrong with a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TroubleKind {
+    /// `Prolog` has failed.
+    Prolog,
+    /// `Epilog` has failed.
+    Epilog,
+    /// A process of the run cannot be killed, or its control group cannot be removed.
+    Unkillable,
+    /// The run could not be confined as the site wants it.
+    Unconfined,
+}
+
+impl TroubleKind {
+    /// All.
+    pub const ALL: [TroubleKind; 4] =
+        [TroubleKind::Prolog, TroubleKind::Epilog, TroubleKind::Unkillable, TroubleKind::Unconfined];
+
+    /// The reason for the drain, in Slurm's words where it has some.
+    pub fn reason(self) -> &'static str {
+        match self {
+            TroubleKind::Prolog => "Prolog error",
+            TroubleKind::Epilog => "Epilog error",
+            TroubleKind::Unkillable => "Kill task failed",
+            TroubleKind::Unconfined => "Confinement error",
+        }
+    }
+
+    /// One word.
+    pub fn word(self) -> &'static str {
+        match self {
+            TroubleKind::Prolog => "prolog",
+            TroubleKind::Epilog => "epilog",
+            TroubleKind::Unkillable => "unkillable",
+            TroubleKind::Unconfined => "unconfined",
+        }
+    }
 }
 
 /// A run's record as it was read.
@@ -134,6 +242,10 @@ pub struct Record {
     pub started: Option<Started>,
     /// Orders to stop and to go on that have been followed, in this order.
     pub turns: Vec<Turn>,
+    /// What is wrong with the node.
+    pub troubles: Vec<Trouble>,
+    /// How the script ended, where clearing up took a while.
+    pub over: Option<Exit>,
     /// The end.
     pub ended: Option<Exit>,
 }
@@ -147,6 +259,8 @@ impl Record {
                 Ok(Entry::Claimed(claim)) => record.claimed = Some(claim),
                 Ok(Entry::Started(started)) => record.started = Some(started),
                 Ok(Entry::Turned(turn)) => record.turns.push(turn),
+                Ok(Entry::Troubled(trouble)) => record.troubles.push(trouble),
+                Ok(Entry::Over(exit)) => record.over = Some(exit),
                 Ok(Entry::Ended(exit)) => record.ended = Some(exit),
                 Err(_) => break,
             }
@@ -199,4 +313,12 @@ pub struct Exit {
     pub message: Option<String>,
     /// What it used.
     pub usage: Option<ProcessUsage>,
+}
+
+impl Exit {
+    /// The end of a run whose script was not started because somebody had told so in the meantime.
+    pub fn unstarted(cause: EndCause, at: UtcMicros) -> Exit {
+        let message = Some("told to end before its script was started".to_string());
+        Exit { at, cause, exit: ExitStatus::default(), message, usage: None }
+    }
 }

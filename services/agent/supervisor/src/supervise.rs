@@ -1,7 +1,7 @@
 //! From the claim to the exit record.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Write as _};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -19,27 +19,29 @@ use nix::sys::time::TimeValLike;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
+use crate::environment::program_environment;
+use crate::journal::{Journal, STARTED_LINE, say};
 use crate::launch::{Failure, Launch};
 use crate::notice;
 use crate::processes::{Run, boot_id, is_stopped, own_pid, start_time};
-use crate::records::{Claim, Confined, Entry, Exit, Intent, Started, Turn};
-use crate::run_files::{Order, RecordWriter, RunFiles};
+use crate::records::{Claim, Confined, Entry, Exit, Intent, Started, Trouble, TroubleKind, Turn};
+use crate::run_files::{Order, RunFiles};
 
 /// Slurm's exit code for what could not be launched: 0:53.
 const LAUNCH_FAILED: ExitStatus = ExitStatus { code: 0, signal: 53 };
-/// What a supervisor writes on its standard output once the script's process exists and the record says so.
-pub const STARTED_LINE: &str = "started\n";
 /// The longest message kept, in characters.
 const MESSAGE_MAX: usize = 1000;
 /// What the script left running has so long between TERM and KILL, where nobody has asked for the run's end, at most.
 const SWEEP_WAIT_MAX: Duration = Duration::from_secs(2);
+/// What is left so long after the script's end is not waited for any more before that end is told.
+const LINGER: Duration = Duration::from_millis(250);
 /// KILL is sent again this often, to what was started in the meantime.
 const KILL_AGAIN: Duration = Duration::from_millis(50);
-/// What cannot be killed for so long (it hangs in the kernel) is left behind, and said.
-const KILL_PATIENCE: Duration = Duration::from_secs(60);
-/// A group from which all have gone is free at once, or very soon; what hangs in the kernel is left behind, and said.
-const REMOVE_PATIENCE: Duration = Duration::from_secs(5);
-/// Between tries.
+/// While something resists, KILL is sent again after a pause that grows up to this.
+const KILL_AGAIN_MAX: Duration = Duration::from_secs(1);
+/// A group from which all have gone is free at once, or very soon: so often it is tried before anybody is told.
+const REMOVE_TRIES: u32 = 5;
+/// Between those tries.
 const REMOVE_AGAIN: Duration = Duration::from_millis(2);
 /// STOP is sent again this often, to what was started in the meantime.
 const STOP_AGAIN: Duration = Duration::from_millis(10);
@@ -47,8 +49,6 @@ const STOP_AGAIN: Duration = Duration::from_millis(10);
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// The longest wait; the clock is looked at again then.
 const WAIT_MAX: Duration = Duration::from_secs(3600);
-/// While the disk does not take the exit record: between tries, doubled from the first to the last.
-const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
 
 /// Supervises a run. `Ok` also where another supervisor has it or had it. An error means that nothing was started and
 /// nothing is claimed.
@@ -71,26 +71,21 @@ pub fn supervise(files: &RunFiles) -> Result<(), String> {
         let _ = std::fs::remove_file(files.record());
         return Err(fault(error));
     }
-    let exit = run(files, &intent, &environment, &mut record, signals).unwrap_or_else(|why| Exit {
-        at: now(),
-        cause: EndCause::LaunchFailed,
-        exit: LAUNCH_FAILED,
-        message: Some(why.chars().take(MESSAGE_MAX).collect()),
-        usage: None,
-    });
-    leave(files, &mut record, exit);
+    let mut journal = Journal::new(files, record);
+    let exit = run(&mut journal, &intent, &environment, &signals);
+    if let Err(why) = intent.care.epilog.run(&program_environment(&intent, "epilog_slurmd")) {
+        journal.trouble(Trouble { at: now(), kind: TroubleKind::Epilog, message: shortened(&why) });
+    }
+    journal.end(exit);
     Ok(())
 }
 
-/// Writes down the end, however long the disk does not take it: until then the run is not over for anybody, and this
-/// process keeps what it knows. If the order is gone, nobody wants to know.
-fn leave(files: &RunFiles, record: &mut RecordWriter, exit: Exit) {
-    let entry = Entry::Ended(exit);
-    let mut pause = BACKOFF[0];
-    while record.add_synced(&entry).is_err() && files.order().exists() {
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(BACKOFF[1]);
-    }
+fn shortened(message: &str) -> String {
+    message.chars().take(MESSAGE_MAX).collect()
+}
+
+fn never_began(cause: EndCause, exit: ExitStatus, why: &str) -> Exit {
+    Exit { at: now(), cause, exit, message: Some(shortened(why)), usage: None }
 }
 
 /// Blocks what is read one by one instead; whoever supervises ends with its run, not with a signal.
@@ -110,53 +105,67 @@ fn now() -> UtcMicros {
     UtcMicros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
-/// Starts the script and sees it to its end. An error says why it could not be started.
-fn run(
-    files: &RunFiles,
-    intent: &Intent,
-    environment: &[u8],
-    record: &mut RecordWriter,
-    signals: SigSet,
-) -> Result<Exit, String> {
-    let group = intent.confined.as_ref().map(Confined::make).transpose();
-    let group = group.map_err(|fault| {
-        if let Some(confined) = &intent.confined {
-            confined.group().remove();
-        }
-        format!("the run cannot be confined: {fault}")
-    })?;
-    let remove = |group: &Option<Group>| {
-        let _ = group.as_ref().is_none_or(empty);
-    };
-    let watch = Watch::new(&signals, group.clone()).inspect_err(|_| remove(&group))?;
-    let launch = Launch::prepare(intent, environment).inspect_err(|_| remove(&group))?;
-    let (script, std_err) = match launch.start(group.as_ref()) {
-        Ok(started) => started,
-        Err(Failure::Launch(why)) => {
-            remove(&group);
-            return Err(why);
-        }
-        Err(Failure::Execution { code, message }) => {
-            remove(&group);
-            let exit = ExitStatus { code, signal: 0 };
-            return Ok(Exit {
-                at: now(),
-                cause: EndCause::Exited,
-                exit,
-                message: Some(message),
-                usage: None,
+/// From the prolog to when nothing of the script is left.
+fn run(journal: &mut Journal<'_>, intent: &Intent, environment: &[u8], signals: &SigSet) -> Exit {
+    if let Err(why) = intent.care.prolog.run(&program_environment(intent, "prolog_slurmd")) {
+        return unfit(journal, TroubleKind::Prolog, &why);
+    }
+    // A prolog may take long enough for somebody to change his mind.
+    if let Some(cause) = journal.files.read_wish().and_then(|wish| wish.end_before_start()) {
+        return Exit::unstarted(cause, now());
+    }
+    let group = match intent.confined.as_ref().map(Confined::make).transpose() {
+        Ok(group) => group,
+        Err(fault) => {
+            intent.confined.iter().for_each(|confined| {
+                confined.group().remove();
             });
+            return unfit(journal, TroubleKind::Unconfined, &fault.to_string());
         }
     };
+    let started = start(journal, intent, environment, signals, group.as_ref());
+    match started {
+        Ok(supervision) => supervision.until_over(),
+        Err(exit) => {
+            if let Some(group) = &group {
+                clear_group(group, journal, intent, &exit);
+            }
+            exit
+        }
+    }
+}
+
+/// The end of a run whose node is no good for it.
+fn unfit(journal: &mut Journal<'_>, kind: TroubleKind, why: &str) -> Exit {
+    journal.trouble(Trouble { at: now(), kind, message: shortened(why) });
+    never_began(EndCause::NodeUnfit, LAUNCH_FAILED, &format!("{}: {why}", kind.reason()))
+}
+
+/// Starts the script. An error is the run's end: it could not be started.
+fn start<'a, 'b>(
+    journal: &'a mut Journal<'b>,
+    intent: &'a Intent,
+    environment: &[u8],
+    signals: &SigSet,
+    group: Option<&Group>,
+) -> Result<Supervision<'a, 'b>, Exit> {
+    let failed = |why: String| never_began(EndCause::LaunchFailed, LAUNCH_FAILED, &why);
+    let watch = Watch::new(signals, group.cloned()).map_err(failed)?;
+    let launch = Launch::prepare(intent, environment).map_err(failed)?;
+    let (script, std_err) = launch.start(group).map_err(|failure| match failure {
+        Failure::Launch(why) => failed(why),
+        Failure::Execution { code, message } => {
+            never_began(EndCause::Exited, ExitStatus { code, signal: 0 }, &message)
+        }
+    })?;
     let start_time = start_time(script.as_raw()).unwrap_or(0);
     // Where this cannot be written the run goes on all the same: its end is what counts.
-    let _ = record.add(&Entry::Started(Started { pid: script.as_raw(), start_time, at: now() }));
+    journal.note(&Entry::Started(Started { pid: script.as_raw(), start_time, at: now() }));
     // The agent waits for this line: the script's process exists.
-    let _ = io::stdout().write_all(STARTED_LINE.as_bytes()).and_then(|()| io::stdout().flush());
-    let supervision = Supervision {
-        files,
+    say(STARTED_LINE);
+    Ok(Supervision {
+        journal,
         intent,
-        record,
         watch,
         script,
         std_err,
@@ -169,8 +178,7 @@ fn run(
         give_way_at: None,
         sent: Seq::ZERO,
         exit: None,
-    };
-    Ok(supervision.until_over())
+    })
 }
 
 /// What wakes the supervisor.
@@ -233,10 +241,9 @@ enum Halt {
 }
 
 /// A script under supervision.
-struct Supervision<'a> {
-    files: &'a RunFiles,
+struct Supervision<'a, 'b> {
+    journal: &'a mut Journal<'b>,
     intent: &'a Intent,
-    record: &'a mut RecordWriter,
     halt: Halt,
     /// For how long it was stopped, without a stop that lasts.
     paused: Duration,
@@ -255,7 +262,7 @@ struct Supervision<'a> {
     exit: Option<(ExitStatus, UtcMicros)>,
 }
 
-impl Supervision<'_> {
+impl Supervision<'_, '_> {
     fn until_over(mut self) -> Exit {
         self.heed_wish();
         let (exit, at) = loop {
@@ -287,15 +294,19 @@ impl Supervision<'_> {
             }
             None => EndCause::Exited,
         };
-        let left = self.sweep();
+        let end = Exit { at, cause, exit, message: None, usage: None };
+        if !self.intent.care.epilog.are_none() {
+            let exit = Exit { usage: usage(self.watch.run.group()), ..end.clone() };
+            self.journal.over(&exit);
+        }
+        self.sweep(&end);
+        // What was taken over meanwhile is counted too.
         let usage = usage(self.watch.run.group());
-        let is_empty = self.watch.run.group().is_none_or(empty);
-        let message = match (left, is_empty) {
-            (0, true) => None,
-            (0, false) => Some("the run's control group could not be removed".to_string()),
-            (left, _) => Some(format!("{left} processes of the run could not be killed")),
-        };
-        Exit { at, cause, exit, message, usage }
+        let exit = Exit { usage, ..end };
+        if let Some(group) = self.watch.run.group().cloned() {
+            clear_group(&group, self.journal, self.intent, &exit);
+        }
+        exit
     }
 
     /// Takes every child that has ended, orphans of the job among them; gives whether there is none left at all.
@@ -354,7 +365,7 @@ impl Supervision<'_> {
 
     /// What the agent wishes, read from its file.
     fn heed_wish(&mut self) {
-        let Some(wish) = self.files.read_wish() else { return };
+        let Some(wish) = self.journal.files.read_wish() else { return };
         self.limit = wish.time_limit;
         for order in wish.signals {
             if order.requested > self.sent {
@@ -421,14 +432,8 @@ impl Supervision<'_> {
         }
     }
 
-    /// The agent reads it there, so it is tried until it is written.
     fn note_turn(&mut self, is_stop: bool) {
-        let turn = Turn { is_stop, ordered: self.ordered, at: now() };
-        let mut pause = BACKOFF[0];
-        while self.record.add(&Entry::Turned(turn)).is_err() && self.files.order().exists() {
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(BACKOFF[1]);
-        }
+        self.journal.add(&Entry::Turned(Turn { is_stop, ordered: self.ordered, at: now() }));
     }
 
     /// Says so in the job's output, then TERM (and CONT, for what is stopped), KILL after the kill wait. The first cause
@@ -467,11 +472,12 @@ impl Supervision<'_> {
         self.watch.run.signal(Signal::SIGCONT);
     }
 
-    /// Ends what the script has left running. Gives how many processes would not end.
-    fn sweep(&mut self) -> usize {
+    /// Ends what the script has left running, however long it takes.
+    fn sweep(&mut self, end: &Exit) {
         if self.reap() {
-            return 0;
+            return;
         }
+        let told_at = Instant::now() + LINGER;
         let kill_at = match &self.ending {
             Some(ending) => ending.kill_at,
             None => {
@@ -479,34 +485,85 @@ impl Supervision<'_> {
                 Instant::now() + Duration::from_secs(self.intent.order.kill_wait.0).min(SWEEP_WAIT_MAX)
             }
         };
-        let give_up = kill_at.max(Instant::now()) + KILL_PATIENCE;
+        let mut patience = Patience::new(kill_at.max(Instant::now()), self.intent);
         while !self.reap() {
             let now = Instant::now();
-            if now >= give_up {
-                return self.watch.run.processes().len();
+            if now >= told_at {
+                let usage = usage(self.watch.run.group());
+                self.journal.over(&Exit { usage, ..end.clone() });
             }
             if now < kill_at {
-                self.watch.wait(kill_at - now);
+                // Once more when its end is to be told.
+                let until = if now < told_at { kill_at.min(told_at) } else { kill_at };
+                self.watch.wait(until - now);
             } else {
                 self.watch.run.kill();
-                self.watch.wait(KILL_AGAIN);
+                let left = || {
+                    let pids = self.watch.run.processes();
+                    let shown: Vec<String> = pids.iter().take(10).map(ToString::to_string).collect();
+                    format!("{} processes cannot be killed, among them {}", pids.len(), shown.join(" "))
+                };
+                patience.complain_if_over(self.journal, left);
+                self.watch.wait(patience.pause());
             }
         }
-        0
     }
 }
 
-/// Ends what is in a group, and removes it; false: it is still there.
-fn empty(group: &Group) -> bool {
-    let since = Instant::now();
-    while !group.remove() {
-        if since.elapsed() > REMOVE_PATIENCE {
-            return false;
+/// How long something may resist before the node's administrator is told; once.
+struct Patience<'a> {
+    intent: &'a Intent,
+    until: Option<Instant>,
+    pause: Duration,
+}
+
+impl Patience<'_> {
+    fn new(from: Instant, intent: &Intent) -> Patience<'_> {
+        let until = from.checked_add(Duration::from_secs(intent.care.unkillable_after.0));
+        Patience { intent, until, pause: KILL_AGAIN }
+    }
+
+    fn pause(&mut self) -> Duration {
+        let pause = self.pause;
+        self.pause = (pause * 2).min(KILL_AGAIN_MAX);
+        pause
+    }
+
+    fn complain_if_over(&mut self, journal: &mut Journal<'_>, what: impl FnOnce() -> String) {
+        if self.until.is_some_and(|until| Instant::now() >= until) {
+            self.until = None;
+            journal.trouble(Trouble {
+                at: now(),
+                kind: TroubleKind::Unkillable,
+                message: shortened(&what()),
+            });
+            let environment = program_environment(self.intent, "unkillable_step");
+            // It is there to tell people; if it cannot, the node's reason does.
+            let _ = self.intent.care.unkillable.run(&environment);
+        }
+    }
+}
+
+/// Ends what is in a group, and removes it, however long that takes.
+fn clear_group(group: &Group, journal: &mut Journal<'_>, intent: &Intent, exit: &Exit) {
+    for _ in 0..REMOVE_TRIES {
+        if group.remove() {
+            return;
         }
         group.kill();
         std::thread::sleep(REMOVE_AGAIN);
     }
-    true
+    journal.over(exit);
+    let mut patience = Patience::new(Instant::now(), intent);
+    while !group.remove() {
+        group.kill();
+        let left = || match group.processes().len() {
+            0 => "its control group cannot be removed".to_string(),
+            count => format!("{count} processes in its control group cannot be killed"),
+        };
+        patience.complain_if_over(journal, left);
+        std::thread::sleep(patience.pause());
+    }
 }
 
 /// What the script and its children have used; all of them have been waited for. What went to and from disks is counted

@@ -15,7 +15,7 @@ use daybook_schemas::events::{JobReleased, JobTarget, RunEnded, RunLost, RunNode
 use daybook_schemas::node::NodeDefinition;
 use daybook_schemas::orders::{DesiredSet, RunOrder, RunWish};
 use daybook_schemas::{Actor, BlobHash, Body, Commit, Draft, Event, RunId, Seq, Stream, Subject};
-use daybook_supervisor::records::Record;
+use daybook_supervisor::records::{Care, Record};
 use daybook_supervisor::run_files::RunFiles;
 use serde_json::json;
 use tokio::sync::watch;
@@ -50,6 +50,7 @@ pub struct Bench {
     pub supervisor: PathBuf,
     pub allow_other_users: bool,
     pub confinement: ConfinementConfig,
+    pub care: Care,
     orders: BTreeMap<RunId, RunOrder>,
     publish: watch::Sender<Arc<DesiredSet>>,
     agent: Option<AgentHandle>,
@@ -116,6 +117,7 @@ impl Bench {
             supervisor: supervisor(),
             allow_other_users: nix::unistd::geteuid().is_root(),
             confinement: ConfinementConfig::default(),
+            care: Care::default(),
             orders: BTreeMap::new(),
             publish: watch::Sender::new(Arc::new(empty)),
             agent: None,
@@ -142,6 +144,7 @@ impl Bench {
             supervisor_binary: self.supervisor.clone(),
             allow_other_users: self.allow_other_users,
             confinement,
+            care: self.care.clone(),
         }
     }
 
@@ -396,6 +399,48 @@ impl Bench {
         .await
     }
 
+    /// The same, where there was nothing to clear up: its end and its release are one commit.
+    pub async fn is_settled_at_once(&self, run: RunId) {
+        self.is_settled(run).await;
+        let events = self.events(run).await;
+        let [.., (ended, _), (released, _)] = events.as_slice() else { panic!("{events:?}") };
+        assert_eq!(ended, released, "end and release are one commit");
+    }
+
+    /// The reasons for which the node has taken itself out of service.
+    pub async fn withdrawals(&self) -> Vec<String> {
+        let commits = self.commits().await;
+        let events = commits.iter().flat_map(|commit| &commit.events);
+        let reason = |event: &Event| match &event.body {
+            Body::NodeUpdated(data) if data.is_withdrawal() => data.reason.clone(),
+            _ => None,
+        };
+        events.filter_map(reason).collect()
+    }
+
+    /// Waits until it has, so many times.
+    pub async fn has_withdrawn(&self, count: usize) -> Vec<String> {
+        let wait = async {
+            loop {
+                let end = self.log.end(Stream::State);
+                let reasons = self.withdrawals().await;
+                if reasons.len() >= count {
+                    return reasons;
+                }
+                self.log.wait_past(Stream::State, end).await.unwrap();
+            }
+        };
+        tokio::time::timeout(PATIENCE, wait).await.expect("the node withdraws")
+    }
+
+    /// A site's own program, as a shell script; gives its path.
+    pub fn program(&self, name: &str, script: &str) -> String {
+        let path = self.directory.path().join(name);
+        std::fs::write(&path, format!("#!/bin/sh\ncd {}\n{script}\n", self.work("").display())).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path.display().to_string()
+    }
+
     /// The run is over, told once and whole, and nothing of it is left on disk.
     pub async fn is_settled(&self, run: RunId) {
         self.release_of(run).await;
@@ -407,8 +452,6 @@ impl Bench {
         once.sort_unstable();
         once.dedup();
         assert_eq!(types.len(), once.len(), "{types:?}");
-        let [.., (ended, _), (released, _)] = events.as_slice() else { panic!("{types:?}") };
-        assert_eq!(ended, released, "end and release are one commit");
         assert!(
             types.ends_with(&["run.ended.v1", "run.node_released.v1"])
                 || types.ends_with(&["run.lost.v1", "run.node_released.v1"])

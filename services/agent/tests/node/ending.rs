@@ -19,7 +19,7 @@ async fn a_run_ends_as_its_script_does() {
     ] {
         let run = bench.run(script).await;
         assert_eq!(bench.end_of(run).await.text(), expected, "{script}");
-        bench.is_settled(run).await;
+        bench.is_settled_at_once(run).await;
         let events = bench.events(run).await;
         assert_eq!(events[0].1.body.type_name(), "run.started.v1");
         assert!(events[0].1.time <= events[1].1.time, "the instants are those of the process");
@@ -68,7 +68,7 @@ async fn who_wants_a_run_to_end_is_its_cause() {
         bench.start_of(run).await;
         bench.wish(run, wish);
         assert_eq!(bench.end_of(run).await.text(), expected);
-        bench.is_settled(run).await;
+        bench.is_settled_at_once(run).await;
         let output = std::fs::read_to_string(bench.work(&format!("slurm-{}.out", run.job))).unwrap();
         assert!(output.ends_with(line), "{output}");
     }

@@ -1,6 +1,7 @@
 //! An agent with real supervisors and real scripts, a log in memory, and orders from the test.
 
 mod bench;
+mod care;
 mod confining;
 mod ending;
 mod launching;

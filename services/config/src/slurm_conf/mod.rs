@@ -3,6 +3,7 @@
 //! [`read`] collects lines into parameters and records (nodes, partitions, node sets); [`parameters`],
 //! [`nodes`] and [`partitions`] give them their meaning.
 
+pub(crate) mod care;
 pub(crate) mod enforcement;
 pub(crate) mod node_state;
 pub(crate) mod nodes;
@@ -44,6 +45,8 @@ pub(crate) struct Record {
 pub(crate) struct SlurmConf {
     /// Supported parameters, by lower-case key; the last of several.
     pub parameters: BTreeMap<String, Pair>,
+    /// Those that may be given several times ([`care::PROGRAMS`]), in their order.
+    pub programs: Vec<Pair>,
     /// `NodeName` lines in their order, DEFAULT lines among them.
     pub nodes: Vec<Record>,
     /// `PartitionName` lines in their order, DEFAULT lines among them.
@@ -62,6 +65,10 @@ impl SlurmConf {
 
     fn add_parameter(&mut self, pair: Pair, findings: &mut Findings) {
         if !is_supported(&pair, parameter_keys::PARAMETERS, "parameter", findings) {
+            return;
+        }
+        if care::PROGRAMS.iter().any(|name| pair.key.eq_ignore_ascii_case(name)) {
+            self.programs.push(pair);
             return;
         }
         if let Some(first) = self.parameters.get(&pair.key.to_ascii_lowercase())

@@ -2,6 +2,7 @@
 
 mod any;
 mod broken;
+mod care;
 mod changes;
 mod confining;
 mod examples;

@@ -3,7 +3,7 @@ use daybook_schemas::run::{EndCause, ExitStatus};
 use serde_json::json;
 
 use super::*;
-use crate::records::{Claim, Exit, Started};
+use crate::records::{Claim, Exit, Started, Trouble, TroubleKind};
 
 fn intent(environment: &[u8]) -> Intent {
     let order = json!({
@@ -58,17 +58,33 @@ fn a_record_says_what_its_whole_lines_say() {
     let ended = Exit { at: UtcMicros(2), cause: EndCause::Exited, exit, message: None, usage: None };
     writer.add(&Entry::Claimed(claimed)).unwrap();
     writer.add(&Entry::Started(started)).unwrap();
+    let over = ended.clone();
+    writer.add(&Entry::Over(over.clone())).unwrap();
+    let trouble = Trouble { at: UtcMicros(2), kind: TroubleKind::Epilog, message: "no".to_string() };
+    writer.add(&Entry::Troubled(trouble.clone())).unwrap();
     writer.add_synced(&Entry::Ended(ended.clone())).unwrap();
-    let whole =
-        Record { claimed: Some(claimed), started: Some(started), turns: Vec::new(), ended: Some(ended) };
+    let whole = Record {
+        claimed: Some(claimed),
+        started: Some(started),
+        over: Some(over),
+        troubles: vec![trouble],
+        ended: Some(ended),
+        ..Record::default()
+    };
     assert_eq!(files.read_record().unwrap(), Some(whole));
     let bytes = std::fs::read(files.record()).unwrap();
     let ends: Vec<usize> =
         bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at).collect();
     for cut in 0..bytes.len() {
         let torn = Record::parse(&bytes[..cut]);
-        let seen = [torn.claimed.is_some(), torn.started.is_some(), torn.ended.is_some()];
-        assert_eq!(seen, [cut > ends[0], cut > ends[1], cut > ends[2]], "cut at {cut}");
+        let seen = [
+            torn.claimed.is_some(),
+            torn.started.is_some(),
+            torn.over.is_some(),
+            !torn.troubles.is_empty(),
+            torn.ended.is_some(),
+        ];
+        assert_eq!(seen[..], ends.iter().map(|end| cut > *end).collect::<Vec<_>>()[..], "cut at {cut}");
     }
 }
 
