@@ -133,6 +133,7 @@ impl Subject {
             Body::NodeRegistered(data) => data.node == *node,
             Body::NodeUpdated(data) => data.node == *node && data.is_withdrawal(),
             Body::RunStarted(data) => data.node == *node,
+            Body::RunUsage(data) => data.node == *node,
             Body::RunSuspended(data) => data.node == *node,
             Body::RunResumed(data) => data.node == *node,
             Body::RunEnded(data) => data.node == *node,

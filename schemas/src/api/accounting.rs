@@ -74,6 +74,19 @@ pub enum RecordKind {
     BatchStep,
 }
 
+/// What was seen of a run's processes while they ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ObservedUsage {
+    /// The last look.
+    pub at: UtcMicros,
+    /// Their memory then, without the cache of files, KiB.
+    pub resident_kib: u64,
+    /// How many there were.
+    pub processes: u32,
+    /// Seconds between looks of an agent that was there all the time; the rest of the run's time was not observed.
+    pub observed_seconds: u64,
+}
+
 /// One row of sacct.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AccountingRecord {
@@ -166,6 +179,9 @@ pub struct AccountingRecord {
     /// What the processes used; absent: not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<ProcessUsage>,
+    /// What was seen of them while they ran; absent: nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<ObservedUsage>,
     /// The working directory.
     pub work_dir: String,
     /// The command line as typed.

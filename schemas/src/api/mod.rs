@@ -19,7 +19,7 @@ mod why;
 
 pub use accounting::{
     AccountingAnswer, AccountingQuery, AccountingRecord, CapacityAnswer, CapacityClass, CapacityQuery,
-    CapacityRow, RecordKind,
+    CapacityRow, ObservedUsage, RecordKind,
 };
 pub use accounts::{
     AccountCondition, AccountsChange, AccountsChangeRequest, AccountsChanged, AccountsTarget, AccountsView,

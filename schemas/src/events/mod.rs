@@ -43,6 +43,7 @@ mod run_resume_ordered;
 mod run_resumed;
 mod run_started;
 mod run_suspended;
+mod run_usage;
 mod run_used_up;
 mod user_defined;
 mod user_removed;
@@ -92,6 +93,7 @@ pub use run_resume_ordered::RunResumeOrdered;
 pub use run_resumed::RunResumed;
 pub use run_started::RunStarted;
 pub use run_suspended::RunSuspended;
+pub use run_usage::RunUsage;
 pub use run_used_up::RunUsedUp;
 pub use user_defined::UserDefined;
 pub use user_removed::UserRemoved;
@@ -275,6 +277,8 @@ event_types! {
     RunSuspended = "run.suspended.v1" by "agent",
         "The job is `SUSPENDED`, and its time stands still. Unless it has been told to go on meanwhile, its CPUs are free; \
          memory, GPUs and licences stay taken.";
+    RunUsage = "run.usage.v1" by "agent",
+        "In the detail stream; nothing of the state. The books have the run's peak, its CPU time and what went to and from disks, also while it runs.";
     RunUsedUp = "run.used_up.v1" by "planner",
         "The run is told to end, as at a time limit: its job is `TIMEOUT`.";
     UserDefined = "user.defined.v1" by "gateway",

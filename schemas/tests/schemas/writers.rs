@@ -31,7 +31,8 @@ fn a_nodes_agent_speaks_of_its_own_node_and_what_runs_there() {
             "run.node_released.v1",
             "run.resumed.v1",
             "run.started.v1",
-            "run.suspended.v1"
+            "run.suspended.v1",
+            "run.usage.v1"
         ]
     );
     assert_eq!(counted(&Subject::Node("another".into())), Vec::<&str>::new());

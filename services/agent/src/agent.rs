@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use daybook_log::LogHandle;
 use daybook_log::clock::{Clock, SystemClock};
 use daybook_schemas::node::NodeDefinition;
 use daybook_schemas::orders::{DesiredSet, RunOrder};
 use daybook_schemas::{NodeName, RunId, Seq};
+use daybook_supervisor::health::HealthCheck;
 use daybook_supervisor::records::{Care, Wish};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -17,8 +19,9 @@ use crate::confine::{ConfinementConfig, Confiner};
 use crate::directory::{Directories, Scanned};
 use crate::reconcile::{Action, Known, reconcile};
 use crate::report::{Report, Reporter};
+use crate::usage::Observed;
 use crate::watch::{Wishes, told_to_stop};
-use crate::{held, script, simulated};
+use crate::{health, held, script, simulated, usage};
 
 /// Work on disk that goes on at once in this process, whatever the number of its nodes.
 const BLOCKING_MAX: usize = 32;
@@ -41,6 +44,10 @@ pub struct AgentConfig {
     pub confinement: ConfinementConfig,
     /// What it does around each run.
     pub care: Care,
+    /// How the site checks the node.
+    pub health: HealthCheck,
+    /// How often it is looked at what runs use; absent: never.
+    pub usage_interval: Option<Duration>,
 }
 
 /// Why an agent does not start.
@@ -77,6 +84,7 @@ pub(crate) struct Node {
     pub(crate) directories: Directories,
     pub(crate) confiner: Confiner,
     pub(crate) reporter: Reporter,
+    pub(crate) observed: Observed,
 }
 
 impl Node {
@@ -166,7 +174,15 @@ impl Agent {
         }
         let (stop, stopped) = watch::channel(false);
         let (reporter, reporting) = Reporter::start(config.node.name.clone(), log.clone());
-        let node = Arc::new(Node { config, log, clock, directories, confiner, reporter });
+        let node = Arc::new(Node {
+            config,
+            log,
+            clock,
+            directories,
+            confiner,
+            reporter,
+            observed: Observed::default(),
+        });
         let agent = Agent {
             node,
             known: BTreeMap::new(),
@@ -195,6 +211,8 @@ impl Agent {
             scanned.into_iter().for_each(|scanned| self.take_up(scanned));
         }
         let mut stopped = self.stopped.clone();
+        // Before it is registered, so that a node that says it is unwell gets no work first.
+        health::check(&node, &mut stopped).await;
         let registration = Report::registered(&node.config, node.confiner.shortfall(), node.clock.now());
         let registered = tokio::select! {
             biased;
@@ -203,7 +221,12 @@ impl Agent {
         };
         if let Some(registered) = registered {
             self.newest = registered;
+            let checks =
+                tokio::spawn(health::check_regularly(node.clone(), orders.clone(), self.stopped.clone()));
+            let looks = tokio::spawn(usage::observe_regularly(node.clone(), self.stopped.clone()));
             self.follow(&mut orders).await;
+            checks.abort();
+            looks.abort();
         }
         // Also for a node whose registration the log refuses as no good: its runs are seen to their ends.
         told_to_stop(&mut stopped).await;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use daybook_cgroup::{Confining, Device, MachineCpus, NodeGroups, Rules};
+use daybook_cgroup::{Confining, Device, Group, Hierarchies, MachineCpus, NodeGroups, Rules};
 use daybook_schemas::RunId;
 use daybook_schemas::node::{GpuDevice, NodeDefinition};
 use daybook_schemas::run::RunNode;
@@ -17,6 +17,18 @@ pub struct ConfinementConfig {
     /// The first of the machine's CPUs that is this node's, in the order of sockets; absent: the machine has fewer than its
     /// nodes together, so that they cannot be told apart.
     pub first_cpu: Option<u32>,
+}
+
+/// Where the groups of a node's runs are.
+pub(crate) struct GroupsOfRuns {
+    hierarchies: Hierarchies,
+}
+
+impl GroupsOfRuns {
+    /// A run's, whether it is there or not.
+    pub(crate) fn of(&self, run: RunId) -> Group {
+        Group::named(&self.hierarchies, &run.to_string())
+    }
 }
 
 /// What confines a node's runs.
@@ -95,6 +107,11 @@ impl Confiner {
             self.rules.devices && given.len() == share.gpus.len() && denied.len() == others.len();
         let limits = self.rules.limits(cpus, share.memory, node.memory, denied.into_iter().collect());
         Some(Confined { groups, name: run.to_string(), limits, sees_own_gpus_only })
+    }
+
+    /// Where the groups of its runs are, for looking at many of them. `None`: they have none.
+    pub(crate) fn groups_of_runs(&self) -> Option<GroupsOfRuns> {
+        Some(GroupsOfRuns { hierarchies: self.groups.as_ref()?.hierarchies() })
     }
 
     /// Removes the node's groups: nothing runs here any more.

@@ -286,10 +286,11 @@ impl Directories {
         self.record(run).turns.into_iter().filter(|turn| turn.ordered > reported).collect()
     }
 
-    /// The script's process, unless it is over already: then start and end are told together.
-    pub(crate) fn started_and_goes_on(&self, run: RunId) -> Option<Started> {
+    /// Its supervisor and the script's process, unless it is over already: then start and end are told together.
+    pub(crate) fn started_and_goes_on(&self, run: RunId) -> Option<(Claim, Started)> {
         let record = self.record(run);
-        record.started.filter(|_| record.ended.is_none() && record.over.is_none())
+        let started = record.started.filter(|_| record.ended.is_none() && record.over.is_none())?;
+        Some((record.claimed?, started))
     }
 
     /// Clears up behind a dead supervisor: ends what it has left (the script's session and its descendants, all that is in

@@ -17,12 +17,14 @@
 mod agent;
 mod confine;
 mod directory;
+mod health;
 mod held;
 pub mod reconcile;
 mod registration;
 pub mod report;
 mod script;
 mod simulated;
+mod usage;
 mod watch;
 
 pub use agent::{Agent, AgentConfig, AgentHandle, StartError};

@@ -44,7 +44,8 @@ fn source_of(node: &NodeName) -> String {
     format!("agent/{node}")
 }
 
-fn event(node: &NodeName, id: String, time: UtcMicros, body: impl Into<Body>) -> Event {
+/// An event of a node.
+pub(crate) fn event(node: &NodeName, id: String, time: UtcMicros, body: impl Into<Body>) -> Event {
     let source = source_of(node);
     let actor = Actor::service(source.clone());
     Event { id: format!("{source}/{id}").into(), source, time, actor, cause: None, body: body.into() }

@@ -92,7 +92,9 @@ pub(crate) async fn see_to_end(
         permit: None,
         pause: BACKOFF[0],
     };
-    let outcome = script.until_over().await?;
+    let outcome = script.until_over().await;
+    script.node.observed.end(run);
+    let outcome = outcome?;
     let seq = script.report(outcome).await?;
     let node = script.node.clone();
     node.blocking(move |node| node.directories.remove(run)).await;
@@ -287,8 +289,9 @@ impl Script {
         }
         let started =
             self.node.blocking(move |node| node.directories.started_and_goes_on(run)).await.flatten();
-        if let Some(started) = started {
+        if let Some((supervisor, started)) = started {
             self.is_start_told = true;
+            self.node.observed.begin(run, supervisor);
             self.node.reporter.send(Report::started(self.node.name(), run, &started)).await;
         }
     }

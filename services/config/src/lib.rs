@@ -40,6 +40,7 @@ use daybook_schemas::grammar::hostlist;
 use daybook_schemas::license::License;
 use daybook_schemas::node::{ClusterParameters, NodeDefinition, PartitionDefinition};
 use daybook_schemas::topology::Topology;
+use daybook_supervisor::health::HealthCheck;
 use daybook_supervisor::records::Care;
 use serde::Serialize;
 
@@ -150,7 +151,12 @@ fn describe(files: &mut Files, machine: &dyn Machine, findings: &mut Findings) -
     let topology = topology_conf::read(files, &conf, &named, findings);
     let confinement = cgroup_conf::read(files, Some(&conf), &toml, findings);
     let care = Care { slurm_conf: files.absolute(SLURM_CONF), ..slurm_conf::care::care(&conf, findings) };
-    let around = (confinement, care);
+    let around = Around {
+        confinement,
+        care,
+        health: slurm_conf::health::health_check(&conf, findings),
+        usage_interval: slurm_conf::usage::interval(&conf, findings),
+    };
     let daemon = daemon_settings(&toml, parameters.spool_dir.as_ref(), around, &nodes, machine, findings);
     Some(Described {
         cluster_name: parameters.cluster_name,
@@ -181,7 +187,13 @@ fn from_machine(files: &mut Files, machine: &dyn Machine, findings: &mut Finding
     let mut nodes = vec![Node { definition, place: place.clone(), gres: Vec::new(), gres_place: place }];
     mark_simulated(&toml, &mut nodes, findings);
     let confinement = cgroup_conf::read(files, None, &toml, findings);
-    let daemon = daemon_settings(&toml, None, (confinement, Care::default()), &nodes, machine, findings);
+    let around = Around {
+        confinement,
+        care: Care::default(),
+        health: HealthCheck::default(),
+        usage_interval: Some(settings::USAGE_INTERVAL),
+    };
+    let daemon = daemon_settings(&toml, None, around, &nodes, machine, findings);
     let nodes: Vec<NodeDefinition> = nodes.into_iter().map(|node| node.definition).collect();
     Described {
         cluster_name: parameters::CLUSTER_NAME.to_string(),
@@ -269,10 +281,18 @@ fn report_gres_types(parameters: &Parameters, nodes: &[Node], findings: &mut Fin
     }
 }
 
+/// What agents do around each run, and for their nodes.
+struct Around {
+    confinement: Rules,
+    care: Care,
+    health: HealthCheck,
+    usage_interval: Option<Duration>,
+}
+
 fn daemon_settings(
     toml: &DaybookToml,
     slurmd_spool_dir: Option<&lines::Pair>,
-    (confinement, care): (Rules, Care),
+    Around { confinement, care, health, usage_interval }: Around,
     nodes: &[Node],
     machine: &dyn Machine,
     findings: &mut Findings,
@@ -305,6 +325,8 @@ fn daemon_settings(
         relays: toml.relays.clone(),
         confinement,
         care,
+        health,
+        usage_interval,
     }
 }
 

@@ -4,8 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use daybook_cgroup::Rules;
+use daybook_supervisor::health::HealthCheck;
 use daybook_supervisor::records::Care;
 
+/// How often it is looked at what runs use, where nobody says: Slurm's.
+pub const USAGE_INTERVAL: Duration = Duration::from_secs(30);
 /// How long an agent may be silent, where nobody says.
 pub(crate) const NODE_LEASE: Duration = Duration::from_secs(10);
 
@@ -28,6 +31,10 @@ pub struct DaemonSettings {
     pub confinement: Rules,
     /// What they do around each run.
     pub care: Care,
+    /// How the site checks them.
+    pub health: HealthCheck,
+    /// How often they look at what each run uses; absent: never.
+    pub usage_interval: Option<Duration>,
 }
 
 /// One entry of `[relays]` of `daybook.toml`.
@@ -52,6 +59,8 @@ impl Default for DaemonSettings {
             relays: Default::default(),
             confinement: Rules::default(),
             care: Care::default(),
+            health: HealthCheck::default(),
+            usage_interval: Some(USAGE_INTERVAL),
         }
     }
 }

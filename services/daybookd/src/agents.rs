@@ -77,6 +77,8 @@ pub fn start(
         allow_other_users: nix::unistd::geteuid().is_root(),
         confinement: ConfinementConfig { rules: configuration.daemon.confinement.clone(), first_cpu },
         care: configuration.daemon.care.clone(),
+        health: configuration.daemon.health.clone(),
+        usage_interval: configuration.daemon.usage_interval,
     };
     Agent::start(config, log, orders).map_err(|error| error.to_string())
 }

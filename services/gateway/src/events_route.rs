@@ -82,6 +82,7 @@ impl Wanted {
                 one(data.run.job) || one(data.by) || data.array.is_some_and(|task| one(task.array_job))
             }
             Body::RunUsedUp(data) => one(data.run.job),
+            Body::RunUsage(data) => one(data.run.job),
             Body::PlannerCycle(data) => {
                 data.starts.iter().any(|run| one(run.job))
                     || data.reasons.iter().any(|change| one(change.job))

@@ -7,11 +7,19 @@ use daybook_schemas::{Commit, NodeName, Seq, UtcMicros};
 use crate::error::LedgerError;
 use crate::fold;
 use crate::keys;
-use crate::posting::Posting;
+use crate::posting::{DetailPosting, Posting};
 use crate::query::{self, QueryError};
 use crate::rows::{NODE_HISTORY, NodeHistory, VOID, VoidAllocation};
 use crate::store::{Store, decode};
 use crate::verify::{self, Faults};
+
+/// Which rows a book has.
+pub(crate) struct Identity {
+    pub(crate) position: Seq,
+    /// In the detail stream.
+    pub(crate) detail: Seq,
+    pub(crate) hash: String,
+}
 
 /// The ledger's rows without the log: what commits are posted to, and what questions are asked of. Blocking.
 ///
@@ -68,6 +76,23 @@ impl Book {
         })
     }
 
+    /// The last commit of the detail stream that is posted.
+    pub fn detail_position(&self) -> Result<Seq, LedgerError> {
+        self.with(Store::detail_position)
+    }
+
+    /// Posts the next commits of the detail stream, as [`Book::post`] does those of the state stream. Neither waits for the
+    /// other: their rows are apart.
+    pub fn post_detail(&self, commits: &[Arc<Commit>]) -> Result<Seq, LedgerError> {
+        self.with(|store| {
+            let mut posting = DetailPosting::begin(store)?;
+            for commit in commits {
+                fold::post_usage(&mut posting, commit)?;
+            }
+            posting.finish()
+        })
+    }
+
     /// Answers sacct's question from what is posted.
     pub fn accounting(
         &self,
@@ -110,12 +135,12 @@ impl Book {
         Ok(self.check()?.1.faults)
     }
 
-    /// Position, hash and faults of one view.
-    pub(crate) fn check(&self) -> Result<((Seq, String), Faults), LedgerError> {
+    /// Positions, hash and faults of one view.
+    pub(crate) fn check(&self) -> Result<(Identity, Faults), LedgerError> {
         self.with(|store| {
             let view = store.read();
-            let identity = (view.cursor()?.seq, view.hash()?);
-            Ok((identity, verify::check(&view)?))
+            let (position, detail) = (view.cursor()?.seq, view.detail_position()?);
+            Ok((Identity { position, detail, hash: view.hash()? }, verify::check(&view)?))
         })
     }
 }

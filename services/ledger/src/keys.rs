@@ -32,6 +32,13 @@ pub(crate) fn run(run: RunId) -> [u8; 8] {
     key
 }
 
+/// A run on a node.
+pub(crate) fn usage(of: RunId, node: &NodeName) -> Vec<u8> {
+    let mut key = run(of).to_vec();
+    key.extend_from_slice(node.as_str().as_bytes());
+    key
+}
+
 pub(crate) fn record(record: RecordKey) -> [u8; 8] {
     run(RunId::new(record.job, record.attempt))
 }

@@ -3,15 +3,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use daybook_log::clock::Clock;
-use daybook_log::{EventLog, LogHandle, ReadError};
+use daybook_log::{LogHandle, ReadError};
 use daybook_schemas::api::{
     AccountingAnswer, AccountingQuery, ApiError, CapacityAnswer, CapacityQuery, ErrorCode,
 };
-use daybook_schemas::{NodeName, Seq, Stream};
+use daybook_schemas::{Commit, NodeName, Seq, Stream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::book::Book;
+use crate::book::{Book, Identity};
 use crate::bounds::{PATIENCE, POST_COMMITS, RETRY_MAX, RETRY_MIN};
 use crate::error::LedgerError;
 use crate::query::QueryError;
@@ -44,19 +44,22 @@ struct Progress {
     trouble: Option<String>,
 }
 
-/// The ledger: follows the state stream, posts it to its book, answers questions.
+/// In this order where there is one thing for each.
+const STREAMS: [Stream; 2] = [Stream::State, Stream::Detail];
+
+/// The ledger: follows both streams, posts them to its book, answers questions.
 pub struct Ledger {
     book: Arc<Book>,
     dir: PathBuf,
     log: LogHandle,
     options: LedgerOptions,
-    progress: watch::Receiver<Progress>,
-    follower: JoinHandle<()>,
+    progress: [watch::Receiver<Progress>; 2],
+    followers: [JoinHandle<()>; 2],
 }
 
 impl Drop for Ledger {
     fn drop(&mut self) {
-        self.follower.abort();
+        self.followers.iter().for_each(JoinHandle::abort);
     }
 }
 
@@ -70,30 +73,51 @@ impl Ledger {
     /// Opens the ledger in this directory, or begins one, and follows the log. Must be called inside a tokio runtime.
     pub fn open(dir: &Path, log: LogHandle, options: LedgerOptions) -> Result<Arc<Ledger>, LedgerError> {
         let book = Arc::new(Book::open(dir)?);
-        let position = book.position()?;
-        let end = log.end(Stream::State);
-        if end < position {
-            return Err(LedgerError::LogTooShort { posted: position, end });
+        let positions = [book.position()?, book.detail_position()?];
+        for (stream, posted) in STREAMS.into_iter().zip(positions) {
+            let end = log.end(stream);
+            if end < posted {
+                return Err(LedgerError::LogTooShort { posted, end });
+            }
         }
-        let (publish, progress) = watch::channel(Progress { position, stopped: None, trouble: None });
-        let follower = tokio::spawn(run(book.clone(), log.clone(), publish));
-        Ok(Arc::new(Ledger { book, dir: dir.to_path_buf(), log, options, progress, follower }))
+        let channels =
+            positions.map(|position| watch::channel(Progress { position, stopped: None, trouble: None }));
+        let [(state, state_seen), (detail, detail_seen)] = channels;
+        let follow = |stream: Stream, publish: watch::Sender<Progress>| {
+            tokio::spawn(run(Follower { stream, book: book.clone(), log: log.clone(), publish }))
+        };
+        let followers = [follow(Stream::State, state), follow(Stream::Detail, detail)];
+        let progress = [state_seen, detail_seen];
+        Ok(Arc::new(Ledger { book, dir: dir.to_path_buf(), log, options, progress, followers }))
     }
 
-    /// The last commit posted.
+    /// The last commit of the state stream that is posted.
     pub fn position(&self) -> Seq {
-        self.progress.borrow().position
+        let [state, _] = &self.progress;
+        state.borrow().position
     }
 
-    /// Why nothing more is posted, if it has stopped.
+    /// Why nothing more of a stream is posted, if one has stopped.
     pub fn stopped(&self) -> Option<String> {
-        self.progress.borrow().stopped.clone()
+        self.progress.iter().find_map(|progress| progress.borrow().stopped.clone())
     }
 
     /// Waits, within the ledger's patience, until everything is posted that was in the log at the call.
     pub async fn caught_up(&self) -> Result<(), ApiError> {
-        let wanted = self.log.end(Stream::State);
-        let mut progress = self.progress.clone();
+        for (stream, progress) in STREAMS.into_iter().zip(&self.progress) {
+            self.caught_up_with(stream, progress).await?;
+        }
+        Ok(())
+    }
+
+    async fn caught_up_with(
+        &self,
+        stream: Stream,
+        progress: &watch::Receiver<Progress>,
+    ) -> Result<(), ApiError> {
+        let wanted = self.log.end(stream);
+        let mut progress = progress.clone();
+        let seen = progress.clone();
         let reached = progress.wait_for(|progress| progress.position >= wanted || progress.stopped.is_some());
         let not_ready =
             |why: String| Err(ApiError::new(ErrorCode::NotReady, "the ledger is not up to date").detail(why));
@@ -106,7 +130,7 @@ impl Ledger {
             },
             Ok(Err(_)) => not_ready("the daemon is stopping".to_string()),
             Err(_) => {
-                let Progress { position, trouble, .. } = self.progress.borrow().clone();
+                let Progress { position, trouble, .. } = seen.borrow().clone();
                 let why = trouble.map_or(String::new(), |trouble| format!(" ({trouble})"));
                 not_ready(format!("it is at {position} and did not reach {wanted} in time{why}; try again"))
             }
@@ -157,21 +181,21 @@ impl Ledger {
     /// compare. Needs the disk space of a second ledger while it runs.
     pub async fn verify(&self) -> Result<VerifyReport, LedgerError> {
         let book = self.book.clone();
-        let ((position, hash), faults) = blocking(move || book.check()).await?;
-        let fresh_hash = self.fresh_hash(position).await?;
+        let (identity, faults) = blocking(move || book.check()).await?;
+        let fresh_hash = self.fresh_hash(&identity).await?;
         Ok(VerifyReport {
-            position,
+            position: identity.position,
             spans: faults.spans,
             intervals: faults.intervals,
             records: faults.records,
-            hash,
+            hash: identity.hash,
             fresh_hash,
             faults: faults.faults,
             fault_count: faults.count,
         })
     }
 
-    async fn fresh_hash(&self, position: Seq) -> Result<String, LedgerError> {
+    async fn fresh_hash(&self, identity: &Identity) -> Result<String, LedgerError> {
         let dir = self.dir.join("verify");
         let clear = |dir: &Path| match std::fs::remove_dir_all(dir) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -181,19 +205,26 @@ impl Ledger {
         };
         clear(&dir)?;
         let fresh = Arc::new(Book::open(&dir)?);
-        let mut at = Seq::ZERO;
-        while at < position {
-            let left = usize::try_from(position.0 - at.0).unwrap_or(usize::MAX);
-            let commits = self.log.read(Stream::State, at.next(), left.min(POST_COMMITS)).await?;
-            if commits.is_empty() {
-                return Err(LedgerError::LogTooShort { posted: position, end: at });
-            }
-            let book = fresh.clone();
-            at = blocking(move || book.post(&commits)).await?;
+        for (stream, position) in STREAMS.into_iter().zip([identity.position, identity.detail]) {
+            self.post_afresh(&fresh, stream, position).await?;
         }
         let hash = blocking(move || fresh.hash()).await;
         clear(&dir)?;
         hash
+    }
+
+    async fn post_afresh(&self, fresh: &Arc<Book>, stream: Stream, until: Seq) -> Result<(), LedgerError> {
+        let mut at = Seq::ZERO;
+        while at < until {
+            let left = usize::try_from(until.0 - at.0).unwrap_or(usize::MAX);
+            let commits = self.log.read(stream, at.next(), left.min(POST_COMMITS)).await?;
+            if commits.is_empty() {
+                return Err(LedgerError::LogTooShort { posted: until, end: at });
+            }
+            let book = fresh.clone();
+            at = blocking(move || post_to(&book, stream, &commits)).await?;
+        }
+        Ok(())
     }
 }
 
@@ -217,42 +248,66 @@ async fn blocking<T: Send + 'static>(
     }
 }
 
+/// What keeps the book at the end of one stream.
+struct Follower {
+    stream: Stream,
+    book: Arc<Book>,
+    log: LogHandle,
+    publish: watch::Sender<Progress>,
+}
+
+fn post_to(book: &Book, stream: Stream, commits: &[Arc<Commit>]) -> Result<Seq, LedgerError> {
+    match stream {
+        Stream::State => book.post(commits),
+        Stream::Detail => book.post_detail(commits),
+    }
+}
+
+fn position_in(book: &Book, stream: Stream) -> Result<Seq, LedgerError> {
+    match stream {
+        Stream::State => book.position(),
+        Stream::Detail => book.detail_position(),
+    }
+}
+
 /// Posts until the log is closed or something does not fit; then says so and stays there.
-async fn run(book: Arc<Book>, log: LogHandle, publish: watch::Sender<Progress>) {
-    if let Some(why) = follow(&book, log.as_ref(), &publish).await {
-        tracing::error!(%why, "the ledger has stopped");
-        publish.send_modify(|progress| progress.stopped = Some(why));
+async fn run(follower: Follower) {
+    if let Some(why) = follow(&follower).await {
+        tracing::error!(stream = ?follower.stream, %why, "the ledger has stopped");
+        follower.publish.send_modify(|progress| progress.stopped = Some(why));
         // Those who ask are told why, as long as anybody may ask.
-        publish.closed().await;
+        follower.publish.closed().await;
     }
 }
 
 /// `None`: the log was closed, which is the daemon's end and no fault of the ledger.
-async fn follow(book: &Arc<Book>, log: &dyn EventLog, publish: &watch::Sender<Progress>) -> Option<String> {
+async fn follow(follower: &Follower) -> Option<String> {
+    let Follower { stream, book, log, publish } = follower;
+    let stream = *stream;
     let mut position = publish.borrow().position;
     let mut retry = RETRY_MIN;
     let mut backlog = Backlog { told: Instant::now() };
     loop {
-        match log.read(Stream::State, position.next(), POST_COMMITS).await {
+        match log.read(stream, position.next(), POST_COMMITS).await {
             Ok(commits) if commits.is_empty() => {
-                log.wait_past(Stream::State, position).await.ok()?;
+                log.wait_past(stream, position).await.ok()?;
             }
-            Ok(commits) => match post(book, commits).await {
+            Ok(commits) => match post(book, stream, commits).await {
                 Ok(posted) => {
                     position = posted.reached;
                     publish.send_modify(|progress| (progress.position, progress.trouble) = (position, None));
-                    backlog.tell(position, log.end(Stream::State));
+                    backlog.tell(position, log.end(stream));
                     if posted.refused.is_some() {
                         return posted.refused;
                     }
                     retry = RETRY_MIN;
                 }
-                Err(error) => position = come_back(book, error, publish, &mut retry).await,
+                Err(error) => position = come_back(follower, error, &mut retry).await,
             },
             Err(ReadError::Unavailable(why)) => {
                 wait(why, publish, &mut retry).await;
                 // Where the log is closed for good, this says so.
-                log.wait_past(Stream::State, Seq(position.0.saturating_sub(1))).await.ok()?;
+                log.wait_past(stream, Seq(position.0.saturating_sub(1))).await.ok()?;
             }
             Err(error) => return Some(error.to_string()),
         }
@@ -280,16 +335,11 @@ impl Backlog {
 
 /// After a failed write: opens the rows again, as often as it takes. Where they are then: what failed to be written may be
 /// there or not, the cursor beside it says.
-async fn come_back(
-    book: &Arc<Book>,
-    mut error: LedgerError,
-    publish: &watch::Sender<Progress>,
-    retry: &mut Duration,
-) -> Seq {
+async fn come_back(follower: &Follower, mut error: LedgerError, retry: &mut Duration) -> Seq {
     loop {
-        wait(error.to_string(), publish, retry).await;
-        let again = book.clone();
-        match blocking(move || again.reopen().and_then(|()| again.position())).await {
+        wait(error.to_string(), &follower.publish, retry).await;
+        let (again, stream) = (follower.book.clone(), follower.stream);
+        match blocking(move || again.reopen().and_then(|()| position_in(&again, stream))).await {
             Ok(position) => return position,
             Err(still) => error = still,
         }
@@ -312,10 +362,10 @@ struct Posted {
 
 /// Posts a batch. Where a commit in it does not fit, those in front of it are posted. An error: for the moment nothing can be
 /// written.
-async fn post(book: &Arc<Book>, commits: Vec<Arc<daybook_schemas::Commit>>) -> Result<Posted, LedgerError> {
+async fn post(book: &Arc<Book>, stream: Stream, commits: Vec<Arc<Commit>>) -> Result<Posted, LedgerError> {
     let book = book.clone();
     blocking(move || {
-        let why = match book.post(&commits) {
+        let why = match post_to(&book, stream, &commits) {
             Ok(reached) => return Ok(Posted { reached, refused: None }),
             Err(error @ LedgerError::Storage { .. }) => return Err(error),
             Err(why) => why,
@@ -324,7 +374,10 @@ async fn post(book: &Arc<Book>, commits: Vec<Arc<daybook_schemas::Commit>>) -> R
             LedgerError::Unposted { seq, .. } => commits.partition_point(|commit| commit.seq < *seq),
             _ => 0,
         };
-        let reached = if good > 0 { book.post(&commits[..good])? } else { book.position()? };
+        let reached = match good {
+            0 => position_in(&book, stream)?,
+            good => post_to(&book, stream, &commits[..good])?,
+        };
         Ok(Posted { reached, refused: Some(why.to_string()) })
     })
     .await

@@ -11,6 +11,7 @@ use crate::keys;
 use crate::query::length_class;
 use crate::rows::{
     JobRow, NodeRow, RECORDS_ENDED, RECORDS_OPEN, RecordKey, RecordRow, Row, RunRow, SubmissionRow, Table,
+    UsageKey, UsageRow,
 };
 use crate::store::{ClusterRow, Cursor, Store, encode};
 
@@ -67,6 +68,38 @@ macro_rules! paged {
     )*};
 }
 paged!(SubmissionRow: submissions, JobRow: jobs, RecordRow: records, RunRow: runs, NodeRow: nodes);
+
+/// A batch of the detail stream.
+pub(crate) struct DetailPosting<'a> {
+    store: &'a Store,
+    usage: Pages<UsageRow>,
+    /// Up to where it is posted.
+    pub(crate) position: Seq,
+}
+
+impl<'a> DetailPosting<'a> {
+    pub(crate) fn begin(store: &'a Store) -> Result<DetailPosting<'a>, LedgerError> {
+        Ok(DetailPosting { store, usage: Pages::new(), position: store.detail_position()? })
+    }
+
+    /// What is known so far.
+    pub(crate) fn usage(&mut self, key: &UsageKey) -> Result<UsageRow, LedgerError> {
+        Ok(self.usage.page(self.store, key)?.now.clone().unwrap_or_default())
+    }
+
+    pub(crate) fn put_usage(&mut self, key: &UsageKey, row: UsageRow) -> Result<(), LedgerError> {
+        self.usage.page(self.store, key)?.now = Some(row);
+        Ok(())
+    }
+
+    /// Writes everything and gives the new position.
+    pub(crate) fn finish(self) -> Result<Seq, LedgerError> {
+        let mut batch = WriteBatch::default();
+        self.usage.write(self.store, &mut batch)?;
+        self.store.write_detail(batch, self.position)?;
+        Ok(self.position)
+    }
+}
 
 /// The batch.
 pub(crate) struct Posting<'a> {

@@ -19,11 +19,12 @@ use crate::error::LedgerError;
 use crate::rows::{META, Row, TABLES, Table};
 
 /// The version of rows and rules. A database of another version is posted again from the log.
-pub(crate) const SCHEMA: u32 = 3;
+pub(crate) const SCHEMA: u32 = 4;
 
 const SCHEMA_KEY: &[u8] = b"schema";
 const CURSOR_KEY: &[u8] = b"cursor";
 const CLUSTER_KEY: &[u8] = b"cluster";
+const DETAIL_CURSOR_KEY: &[u8] = b"detail_cursor";
 
 /// Up to where the log is posted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -152,6 +153,17 @@ impl Store {
         bytes.map(|bytes| decode(R::TABLE.0, &bytes)).transpose()
     }
 
+    /// Up to where the detail stream is posted.
+    pub(crate) fn detail_position(&self) -> Result<Seq, LedgerError> {
+        self.read().detail_position()
+    }
+
+    /// Writes rows of the detail stream and its position, all or nothing, as [`Store::write`] does.
+    pub(crate) fn write_detail(&self, mut batch: WriteBatch, position: Seq) -> Result<(), LedgerError> {
+        batch.put(DETAIL_CURSOR_KEY, encode(&position)?);
+        self.write_batch(batch)
+    }
+
     /// Writes the rows and the cursor, all or nothing. Not synced: after a power cut the ledger continues from an earlier
     /// cursor, whose rows are those of that time.
     pub(crate) fn write(
@@ -164,6 +176,10 @@ impl Store {
         if let Some(cluster) = cluster {
             batch.put(CLUSTER_KEY, encode(cluster)?);
         }
+        self.write_batch(batch)
+    }
+
+    fn write_batch(&self, batch: WriteBatch) -> Result<(), LedgerError> {
         let mut options = WriteOptions::default();
         options.set_sync(false);
         self.db.write_opt(batch, &options).map_err(|error| storage(&self.dir, &error))
@@ -179,6 +195,10 @@ pub(crate) struct View<'a> {
 impl View<'_> {
     pub(crate) fn cursor(&self) -> Result<Cursor, LedgerError> {
         self.meta(CURSOR_KEY).map(Option::unwrap_or_default)
+    }
+
+    pub(crate) fn detail_position(&self) -> Result<Seq, LedgerError> {
+        self.meta(DETAIL_CURSOR_KEY).map(Option::unwrap_or_default)
     }
 
     pub(crate) fn cluster(&self) -> Result<ClusterRow, LedgerError> {

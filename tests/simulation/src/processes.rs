@@ -19,6 +19,7 @@ use daybook_schemas::events::ClusterConfigured;
 use daybook_schemas::node::NodeDefinition;
 use daybook_schemas::orders::DesiredSet;
 use daybook_schemas::{NodeName, Seq, Stream};
+use daybook_supervisor::health::HealthCheck;
 use daybook_supervisor::records::Care;
 use tokio::sync::watch;
 
@@ -119,6 +120,8 @@ impl Node {
             allow_other_users: false,
             confinement: ConfinementConfig::default(),
             care: Care::default(),
+            health: HealthCheck::default(),
+            usage_interval: None,
         };
         let log = Port::direct(&port, network);
         let process = if self.definition.simulated {

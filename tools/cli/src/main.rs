@@ -1,5 +1,5 @@
 //! The client of Daybook: one small program that is `daybook`, and by its name also `sbatch`, `squeue`,
-//! `scancel`, `sinfo`, `scontrol`, `sacct`, `sacctmgr`, `sdiag`, `sprio` and `sshare`.
+//! `scancel`, `sinfo`, `scontrol`, `sacct`, `sacctmgr`, `sdiag`, `seff`, `sprio`, `sshare` and `sstat`.
 //!
 //! - [`commands`]: one file per command, and the table of them.
 //! - [`options`]: option tables and the parser with getopt_long's rules and messages.

@@ -65,6 +65,7 @@ pub fn of(type_name: &'static str) -> Sample {
         "run.suspended.v1" => run::suspended(),
         "run.resumed.v1" => run::resumed(),
         "run.resume_ordered.v1" => run::resume_ordered(),
+        "run.usage.v1" => run::usage(),
         "run.used_up.v1" => run::used_up(),
         "run.started.v1" => run::started(),
         "run.ended.v1" => run::ended(),

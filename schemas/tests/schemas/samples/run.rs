@@ -1,7 +1,7 @@
 use daybook_schemas::accounts::PreemptMode;
 use daybook_schemas::events::{
     ArrayTaskId, LimitFigures, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted,
-    RunResumeOrdered, RunResumed, RunStarted, RunSuspended, RunUsedUp,
+    RunResumeOrdered, RunResumed, RunStarted, RunSuspended, RunUsage, RunUsedUp,
 };
 use daybook_schemas::grammar::index_set::IndexSet;
 use daybook_schemas::job::TimeLimit;
@@ -121,6 +121,28 @@ pub fn preempted() -> (Subject, Body, Body) {
         grace_end: UtcMicros(0),
     };
     (Subject::Plan, full.into(), minimal.into())
+}
+
+pub fn usage() -> (Subject, Body, Body) {
+    let full = RunUsage {
+        run: RunId::new(JobId(124), 0),
+        node: node(),
+        observed_since: Some(instant(30)),
+        user_cpu_us: 59_200_000,
+        system_cpu_us: 410_000,
+        resident_kib: 1_048_576,
+        read_bytes: Some(34_826),
+        written_bytes: Some(1_079),
+        processes: 3,
+    };
+    let minimal = RunUsage {
+        run: RunId::new(JobId(1), 0),
+        observed_since: None,
+        read_bytes: None,
+        written_bytes: None,
+        ..full.clone()
+    };
+    from_agent(full, minimal)
 }
 
 pub fn used_up() -> (Subject, Body, Body) {

@@ -98,12 +98,15 @@ fn merged(intent: &Intent, submitted: &[u8], account: impl FnOnce() -> Option<Ac
     variables.into_iter().map(|(name, value)| [name, b"=".to_vec(), value].concat()).collect()
 }
 
+/// Where a site's programs find commands.
+pub const PROGRAM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// What `Prolog` and `Epilog` are given: the job's variables and their own, nothing of the user's. `context`:
 /// `prolog_slurmd`, `epilog_slurmd`.
 pub fn program_environment(intent: &Intent, context: &str) -> Vec<(String, String)> {
     let mut set = Variables(job_variables(intent));
     set.0.remove("ENVIRONMENT");
-    set.put("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    set.put("PATH", PROGRAM_PATH);
     set.put("SLURM_SCRIPT_CONTEXT", context);
     set.put("SLURM_JOB_WORK_DIR", &intent.order.spec.work_dir);
     if !intent.care.slurm_conf.is_empty() {

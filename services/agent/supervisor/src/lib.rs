@@ -19,6 +19,7 @@
 //! before the supervisor leaves. Removing a run starts with its order; what is there without one holds nothing.
 
 pub mod environment;
+pub mod health;
 pub mod journal;
 pub mod launch;
 pub mod notice;
@@ -28,3 +29,4 @@ pub mod records;
 pub mod run_files;
 pub mod standard_files;
 pub mod supervise;
+pub mod usage;

@@ -15,6 +15,7 @@ use daybook_schemas::events::{JobReleased, JobTarget, RunEnded, RunLost, RunNode
 use daybook_schemas::node::NodeDefinition;
 use daybook_schemas::orders::{DesiredSet, RunOrder, RunWish};
 use daybook_schemas::{Actor, BlobHash, Body, Commit, Draft, Event, RunId, Seq, Stream, Subject};
+use daybook_supervisor::health::HealthCheck;
 use daybook_supervisor::records::{Care, Record};
 use daybook_supervisor::run_files::RunFiles;
 use serde_json::json;
@@ -51,6 +52,8 @@ pub struct Bench {
     pub allow_other_users: bool,
     pub confinement: ConfinementConfig,
     pub care: Care,
+    pub health: HealthCheck,
+    pub usage_interval: Option<Duration>,
     orders: BTreeMap<RunId, RunOrder>,
     publish: watch::Sender<Arc<DesiredSet>>,
     agent: Option<AgentHandle>,
@@ -118,6 +121,8 @@ impl Bench {
             allow_other_users: nix::unistd::geteuid().is_root(),
             confinement: ConfinementConfig::default(),
             care: Care::default(),
+            health: HealthCheck::default(),
+            usage_interval: None,
             orders: BTreeMap::new(),
             publish: watch::Sender::new(Arc::new(empty)),
             agent: None,
@@ -145,6 +150,8 @@ impl Bench {
             allow_other_users: self.allow_other_users,
             confinement,
             care: self.care.clone(),
+            health: self.health.clone(),
+            usage_interval: self.usage_interval,
         }
     }
 

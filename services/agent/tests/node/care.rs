@@ -1,7 +1,9 @@
-//! What is done around a run: prolog and epilog, what they say of the node, and what cannot be ended.
+//! What is done around a run (prolog and epilog, what they say of the node, what cannot be ended), and to see whether a
+//! node is well.
 
 use daybook_schemas::orders::RunWish;
 use daybook_schemas::{RunId, Seconds};
+use daybook_supervisor::health::{HealthCheck, NodeLoad};
 use daybook_supervisor::programs::Programs;
 use nix::sys::ptrace;
 use nix::sys::signal::{Signal, kill};
@@ -196,4 +198,50 @@ async fn what_cannot_be_killed_takes_the_node_out_and_holds_it_until_it_is_gone(
     bench.release_of(run).await;
     bench.is_settled(run).await;
     assert_eq!(bench.withdrawals().await.len(), 1);
+}
+
+/// A node whose check says that it was run.
+fn checked(interval: Option<u64>, loads: Vec<NodeLoad>) -> Bench {
+    let mut bench = Bench::unstarted(false);
+    let program = bench.program("check", "echo $SLURMD_NODENAME >> checks; [ ! -e slow ] || exec sleep 600");
+    bench.health = HealthCheck {
+        programs: programs(vec![program], Some(60)),
+        interval: interval.map(Seconds),
+        loads,
+        is_spread: false,
+    };
+    bench
+}
+
+#[tokio::test]
+async fn a_health_check_is_run_before_the_node_is_registered() {
+    let bench = checked(None, vec![NodeLoad::Allocated]).started().await;
+    bench.seen_registrations(1).await;
+    assert_eq!(lines(&bench, "checks"), "n1\n", "also on a node that is not loaded so");
+}
+
+#[tokio::test]
+async fn a_check_is_run_again_at_every_interval_while_the_node_is_so() {
+    let count = |bench: &Bench| lines(bench, "checks").lines().count();
+    let bench = checked(Some(1), vec![NodeLoad::Idle]).started().await;
+    until(|| count(&bench) >= 3).await;
+    let mut bench = checked(Some(1), vec![NodeLoad::Mixed]).started().await;
+    bench.seen_registrations(1).await;
+    tokio::time::sleep(std::time::Duration::from_millis(1_200)).await;
+    assert_eq!(count(&bench), 1, "only the one of the start");
+    let run = bench.run("#!/bin/sh\nwhile [ ! -e go ]; do sleep 0.01; done\n").await;
+    until(|| count(&bench) >= 3).await;
+    std::fs::write(bench.work("go"), "").unwrap();
+    bench.is_settled(run).await;
+}
+
+#[tokio::test]
+async fn an_agent_stops_while_a_check_hangs_and_the_check_does_not_hold_up_runs() {
+    let mut bench = checked(Some(1), Vec::new()).started().await;
+    bench.seen_registrations(1).await;
+    std::fs::write(bench.work("slow"), "").unwrap();
+    until(|| lines(&bench, "checks").lines().count() >= 2).await;
+    let run = bench.run("#!/bin/sh\n").await;
+    assert_eq!(bench.end_of(run).await.text(), "exited 0:0");
+    bench.stop().await;
 }

@@ -10,3 +10,4 @@ mod simulated;
 mod suspending;
 mod throughput;
 mod troubled_log;
+mod usage;

@@ -51,7 +51,8 @@ fn paths(conf: &SlurmConf, name: &str, findings: &mut Findings) -> Vec<String> {
     })
 }
 
-fn path(pair: &Pair, findings: &mut Findings) -> Option<String> {
+/// The program that a pair names; absent: none.
+pub(super) fn path(pair: &Pair, findings: &mut Findings) -> Option<String> {
     let is_none =
         pair.value.is_empty() || ["none", "(null)"].iter().any(|word| pair.value.eq_ignore_ascii_case(word));
     if is_none {

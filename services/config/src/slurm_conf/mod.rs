@@ -5,6 +5,7 @@
 
 pub(crate) mod care;
 pub(crate) mod enforcement;
+pub(crate) mod health;
 pub(crate) mod node_state;
 pub(crate) mod nodes;
 pub(crate) mod parameter_keys;
@@ -14,6 +15,7 @@ pub(crate) mod partitions;
 pub(crate) mod preemption;
 pub(crate) mod priority;
 pub(crate) mod topology;
+pub(crate) mod usage;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The parameters of `slurm.conf` that Slurm 22.05 to 24.11 knows, and what each means here.
 
-use super::{enforcement, parameters, preemption, priority};
+use super::{enforcement, health, parameters, preemption, priority, usage};
 use crate::cgroup_conf::{PROCESS_TRACKERS, TASK_PLUGINS};
 use crate::keys::{Key, no_effect, no_effect_unless, not_needed, supported};
 use crate::{gres_conf, topology_conf};
@@ -106,18 +106,30 @@ pub(crate) const PARAMETERS: &[Key] = &[
     not_needed("GroupUpdateForce", "groups are looked up when they are needed"),
     not_needed("GroupUpdateTime", "groups are looked up when they are needed"),
     not_needed("HashPlugin", "Slurm's credentials"),
-    no_effect_unless("HealthCheckInterval", &["0"], "a site's health check"),
-    no_effect("HealthCheckNodeState", "a site's health check"),
-    no_effect("HealthCheckProgram", "a site's health check"),
+    supported(
+        "HealthCheckInterval",
+        "seconds between two runs of HealthCheckProgram, to 65535; default 0: it is not run",
+    ),
+    supported("HealthCheckNodeState", "on which nodes, and when, HealthCheckProgram runs; default ANY")
+        .of(health::WORDS),
+    supported(
+        "HealthCheckProgram",
+        "a program that checks each node, as root, for 60 seconds at most; it drains a node itself",
+    ),
     no_effect_unless("InactiveLimit", &["0"], "ending interactive jobs that are idle"),
     no_effect("InteractiveStepOptions", "interactive steps"),
-    not_needed("JobAcctGatherFrequency", "sampling by Slurm's plugins"),
+    supported(
+        "JobAcctGatherFrequency",
+        "seconds between two looks at what each run uses (also task=SECONDS), 0: never; default 30",
+    )
+    .of(usage::SOURCES),
     no_effect_unless(
         "JobAcctGatherParams",
         &["none", "NoShared", "UsePss", "NoOverMemoryKill"],
         "killing by sampled memory",
     ),
-    not_needed("JobAcctGatherType", "sampling by Slurm's plugins"),
+    supported("JobAcctGatherType", "whether it is looked at what runs use while they run; default: it is")
+        .of(usage::GATHERERS),
     not_needed("JobCompHost", "the log is the record of completed jobs"),
     not_needed("JobCompLoc", "the log is the record of completed jobs"),
     not_needed("JobCompParams", "the log is the record of completed jobs"),

@@ -37,7 +37,7 @@ fn a_recorded_cluster_has_no_errors_and_its_warnings_name_what_it_would_lose() {
     expect_file![folder("cluster").join("expected.txt")].assert_eq(&shown(&loaded.diagnostics));
     let configuration = loaded.configuration.expect("no error");
     assert_eq!(configuration.cluster.nodes.len(), 4);
-    expect!["AccountingStorageHost AccountingStoragePort AccountingStorageType AccountingStoreFlags AuthType bf_interval CommunicationParameters JobAcctGatherFrequency JobAcctGatherType JobCompType SlurmctldDebug SlurmctldHost SlurmctldLogFile SlurmctldPidFile SlurmctldPort SlurmctldTimeout SlurmdDebug SlurmdLogFile SlurmdParameters SlurmdPidFile SlurmdPort SlurmdUser StateSaveLocation WaitTime"].assert_eq(&loaded.not_needed.join(" "));
+    expect!["AccountingStorageHost AccountingStoragePort AccountingStorageType AccountingStoreFlags AuthType bf_interval CommunicationParameters JobCompType SlurmctldDebug SlurmctldHost SlurmctldLogFile SlurmctldPidFile SlurmctldPort SlurmctldTimeout SlurmdDebug SlurmdLogFile SlurmdParameters SlurmdPidFile SlurmdPort SlurmdUser StateSaveLocation WaitTime"].assert_eq(&loaded.not_needed.join(" "));
 }
 
 #[test]

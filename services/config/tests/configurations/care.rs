@@ -1,6 +1,7 @@
-//! What is done around runs.
+//! What is done around runs, and to see whether nodes are well.
 
 use daybook_schemas::Seconds;
+use daybook_supervisor::health::{HealthCheck, NodeLoad};
 use daybook_supervisor::records::Care;
 
 use crate::machine::Vm;
@@ -42,4 +43,50 @@ fn each_has_its_limit_or_that_of_both() {
     let patience = |conf: &str| (care(conf).unkillable_after, care(conf).unkillable.limit);
     assert_eq!(patience(""), (Seconds(60), seconds(60)));
     assert_eq!(patience("UnkillableStepTimeout=120\n"), (Seconds(120), seconds(120)));
+}
+
+fn health(conf: &str) -> HealthCheck {
+    let slurm_conf = format!("{CLUSTER}{conf}");
+    usable(&[("slurm.conf", slurm_conf.as_str())], &Vm::with_two_gpus(), &[]).daemon.health
+}
+
+#[test]
+fn a_health_check_needs_a_program_and_an_interval() {
+    for conf in ["", "HealthCheckProgram=/check\n", "HealthCheckInterval=60\n"] {
+        assert_eq!(health(conf), HealthCheck::default(), "{conf}");
+    }
+    let both = "HealthCheckProgram=/check\nHealthCheckInterval=60\n";
+    let expected = HealthCheck {
+        programs: daybook_supervisor::programs::Programs {
+            paths: vec!["/check".to_string()],
+            limit: Some(Seconds(60)),
+        },
+        interval: Some(Seconds(60)),
+        loads: Vec::new(),
+        is_spread: false,
+    };
+    assert_eq!(health(both), expected);
+    let state = |words: &str| health(&format!("{both}HealthCheckNodeState={words}\n"));
+    assert_eq!(state("any"), expected);
+    assert_eq!(state("START_ONLY"), HealthCheck { interval: None, ..expected.clone() });
+    assert_eq!(
+        state("CYCLE,Idle,mixed"),
+        HealthCheck { loads: vec![NodeLoad::Idle, NodeLoad::Mixed], is_spread: true, ..expected }
+    );
+}
+
+#[test]
+fn runs_are_looked_at_as_often_as_slurm_would() {
+    let interval = |conf: &str| {
+        let slurm_conf = format!("{CLUSTER}{conf}");
+        let daemon = usable(&[("slurm.conf", slurm_conf.as_str())], &Vm::with_two_gpus(), &[]).daemon;
+        daemon.usage_interval.map(|interval| interval.as_secs())
+    };
+    assert_eq!(interval(""), Some(30));
+    assert_eq!(interval("JobAcctGatherType=jobacct_gather/cgroup\n"), Some(30));
+    assert_eq!(interval("JobAcctGatherFrequency=10\n"), Some(10));
+    assert_eq!(interval("JobAcctGatherFrequency=energy=60,Task=2\n"), Some(2));
+    assert_eq!(interval("JobAcctGatherFrequency=energy=60\n"), Some(30));
+    assert_eq!(interval("JobAcctGatherFrequency=0\n"), None);
+    assert_eq!(interval("JobAcctGatherType=jobacct_gather/none\n"), None);
 }

@@ -8,10 +8,12 @@ mod node;
 mod physical;
 mod run;
 mod suspension;
+mod usage;
 mod validity;
 
 pub(crate) use arrays::task_job_id;
 pub(crate) use physical::count;
+pub(crate) use usage::post as post_usage;
 
 use daybook_schemas::events::{Body, FORMAT_VERSION, PlannerCycle};
 use daybook_schemas::job::Reason;
@@ -89,6 +91,8 @@ fn post_event(posting: &mut Posting<'_>, place: Place<'_>) -> Result<(), LedgerE
         Body::RunResumeOrdered(data) => suspension::resume_ordered(posting, place, data),
         // It says why the run ends; when and as what, its end says.
         Body::RunUsedUp(_) => Ok(()),
+        // It belongs into the detail stream; what somebody has put elsewhere counts for nothing.
+        Body::RunUsage(_) => Ok(()),
         Body::RunLost(data) => run::lost(posting, place, data),
         Body::RunNodeReleased(data) => run::node_released(posting, place, data),
         Body::PlannerCycle(data) => planner_cycle(posting, place, data),

@@ -5,6 +5,7 @@ use daybook_schemas::grammar::{hostlist, memory};
 use daybook_schemas::job::Reason;
 use daybook_schemas::{GpuUuid, UtcMicros};
 
+use super::measured::Measured;
 use super::tres;
 use crate::amount::Quanta;
 use crate::error::LedgerError;
@@ -15,6 +16,7 @@ pub(super) fn job(
     key: RecordKey,
     row: &RecordRow,
     submission: &SubmissionRow,
+    measured: Measured,
     now: UtcMicros,
 ) -> Result<AccountingRecord, LedgerError> {
     let request = row.changes.request.as_ref().unwrap_or(&submission.request);
@@ -58,7 +60,8 @@ pub(super) fn job(
         gpus: uuids(&row.shares),
         gpu_seconds: gpu_seconds(&row.shares, now)?,
         gpu_seconds_unseen: row.gpu_seconds_unseen,
-        usage: row.usage,
+        usage: measured.used,
+        observed: measured.observed,
         work_dir: submission.work_dir.clone(),
         submit_line: submission.submit_line.clone(),
         comment: changes.comment.clone().or_else(|| submission.comment.clone()),

@@ -4,6 +4,7 @@ mod capacity;
 mod filter;
 mod find;
 mod line;
+mod measured;
 mod tres;
 
 pub(crate) use capacity::{Window, capacity, interval_parts};
@@ -13,6 +14,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use daybook_schemas::api::{AccountingAnswer, AccountingQuery, AccountingRecord};
 use daybook_schemas::{JobId, UtcMicros};
+
+use measured::Measured;
 
 use crate::bounds::RECORDS_MAX;
 use crate::error::LedgerError;
@@ -56,7 +59,7 @@ pub(crate) fn accounting(
     for (key, row) in &rows {
         let submission =
             found.submissions.get(&submission_of(*key, row)).ok_or(LedgerError::NoSubmission(key.job))?;
-        let job = line::job(*key, row, submission, now)?;
+        let job = line::job(*key, row, submission, Measured::of(view, row)?, now)?;
         let has_steps = !query.allocations_only && !submission.has_no_steps;
         let batch = has_steps.then(|| line::batch(&job, row, now)).flatten();
         records.push(job);

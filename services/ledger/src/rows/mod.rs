@@ -8,6 +8,7 @@ mod job;
 mod node;
 mod record;
 mod run;
+mod usage;
 
 pub(crate) use interval::{CpuInterval, GpuInterval, ShareInterval, Span};
 pub use interval::{NodeAct, NodeHistory, VoidAllocation};
@@ -15,6 +16,7 @@ pub(crate) use job::{Hold, JobRow, Phase, SubmissionRow};
 pub(crate) use node::{NodeRow, OpenCpus, OpenGpu, Share};
 pub(crate) use record::{BatchStep, RecordKey, RecordRow, RunShare};
 pub(crate) use run::RunRow;
+pub(crate) use usage::{UsageKey, UsageRow};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -38,11 +40,13 @@ pub(crate) const SHARE_INTERVALS: Table = Table("share_intervals");
 pub(crate) const SPANS: Table = Table("spans");
 pub(crate) const VOID: Table = Table("void");
 pub(crate) const NODE_HISTORY: Table = Table("node_history");
+/// What was seen of runs while they ran, by run and node.
+pub(crate) const USAGE: Table = Table("usage");
 /// Cursor, schema version, the configuration's few figures. RocksDB's own first table.
 pub(crate) const META: Table = Table("default");
 
 /// All of them, in the order in which they are hashed.
-pub(crate) const TABLES: [Table; 14] = [
+pub(crate) const TABLES: [Table; 15] = [
     META,
     SUBMISSIONS,
     JOBS,
@@ -57,6 +61,7 @@ pub(crate) const TABLES: [Table; 14] = [
     SPANS,
     VOID,
     NODE_HISTORY,
+    USAGE,
 ];
 
 /// A row that is read, changed and written back.

@@ -53,9 +53,11 @@ pub struct NodeLog {
     names: Names,
     node: NodeName,
     state: stream::Stream<()>,
+    detail: stream::Stream<()>,
     blobs: stream::Stream<()>,
-    /// One append at a time.
+    /// One append at a time to each stream.
     turn: tokio::sync::Mutex<()>,
+    detail_turn: tokio::sync::Mutex<()>,
     own: Mutex<Own>,
 }
 
@@ -64,6 +66,8 @@ pub struct NodeLog {
 struct Own {
     end: Seq,
     events: BTreeMap<EventId, Seq>,
+    /// Its last message in the detail stream; `None`: not asked yet.
+    detail_end: Option<Seq>,
 }
 
 impl NodeLog {
@@ -88,12 +92,14 @@ impl NodeLog {
         };
         let log = NodeLog {
             state: handle(name.clone()).await?,
+            detail: handle(names.stream(Stream::Detail)).await?,
             blobs: handle(format!("OBJ_{}", names.bucket())).await?,
             client,
             context,
             names,
             node,
             turn: tokio::sync::Mutex::default(),
+            detail_turn: tokio::sync::Mutex::default(),
             own: Mutex::default(),
         };
         // A stream that is not there has nobody who answers.
@@ -237,6 +243,50 @@ impl NodeLog {
         }
     }
 
+    /// Appends measurements. They are not looked up: each has an id of its own instant, and one that came and was not
+    /// acknowledged does no harm.
+    async fn append_detail(&self, prepared: &Prepared) -> Result<Appended, AppendError> {
+        let deadline = Instant::now() + BUS_ACK_PATIENCE;
+        loop {
+            let known = locked(&self.own).detail_end;
+            let expected = match known {
+                Some(end) => end,
+                None => self.detail_end().await.map_err(AppendError::Unavailable)?,
+            };
+            let name = self.names.writer(Stream::Detail, &self.subject());
+            let stream = self.names.stream(Stream::Detail);
+            let payload = prepared.events_json();
+            let tried =
+                publish_message(&self.client, &self.context, name, stream, payload, expected, None).await;
+            locked(&self.own).detail_end = match &tried {
+                Tried::Appended(seq) => Some(*seq),
+                Tried::Refused(_) | Tried::Invalid(_) => Some(expected),
+                Tried::Overtaken | Tried::Unknown(_) => None,
+            };
+            match tried {
+                Tried::Appended(seq) => return Ok(Appended { seq, time: UtcMicros(0) }),
+                Tried::Invalid(why) => return Err(AppendError::Invalid(why)),
+                Tried::Refused(why) => return Err(AppendError::Unavailable(why)),
+                Tried::Unknown(why) => return Err(AppendError::Unknown(why)),
+                Tried::Overtaken if Instant::now() >= deadline => {
+                    return Err(AppendError::Unavailable(
+                        "the node's subject moves on all the time".to_string(),
+                    ));
+                }
+                Tried::Overtaken => tokio::time::sleep(BUS_PAUSE_MIN).await,
+            }
+        }
+    }
+
+    async fn detail_end(&self) -> Result<Seq, String> {
+        let name = self.names.writer(Stream::Detail, &self.subject());
+        match self.detail.direct_get_last_for_subject(name).await {
+            Ok(message) => Ok(Seq(message.sequence)),
+            Err(error) if error.kind() == DirectGetErrorKind::NotFound => Ok(Seq::ZERO),
+            Err(error) => Err(chain(&error)),
+        }
+    }
+
     /// A blob message by message: a node may make no consumer, which an object store's own way of reading takes.
     async fn read_blob(&self, hash: &BlobHash) -> Result<Option<Vec<u8>>, ReadError> {
         let unavailable = |why: String| ReadError::Unavailable(format!("blob {hash}: {why}"));
@@ -275,12 +325,12 @@ const NO_COPY: &str = "an agent has no copy of the log";
 
 #[async_trait]
 impl EventLog for NodeLog {
-    /// Appends to the node's own subject of the state stream. The time of the answer is not known here and is 0.
+    /// Appends to the node's own subject of either stream. The time of the answer is not known here and is 0.
     async fn append(&self, append: Append) -> Result<Appended, AppendError> {
         let prepared = Prepared::new(append)?;
-        if prepared.stream != Stream::State || prepared.subject != self.subject() {
+        if prepared.subject != self.subject() {
             return Err(AppendError::Invalid(format!(
-                "the agent of {} writes its own subject of the state stream only, not {}",
+                "the agent of {} writes its own subject only, not {}",
                 self.node, prepared.subject
             )));
         }
@@ -290,6 +340,10 @@ impl EventLog for NodeLog {
         let room = self.client.server_info().max_payload.saturating_sub(BUS_HEADER_BYTES);
         if prepared.events_json().len() > room {
             return Err(AppendError::Invalid(format!("a message on this bus has at most {room} bytes")));
+        }
+        if prepared.stream == Stream::Detail {
+            let _turn = self.detail_turn.lock().await;
+            return self.append_detail(&prepared).await;
         }
         let _turn = self.turn.lock().await;
         self.append_in_turn(&prepared).await
@@ -303,7 +357,7 @@ impl EventLog for NodeLog {
     fn end(&self, stream: Stream) -> Seq {
         match stream {
             Stream::State => locked(&self.own).end,
-            Stream::Detail => Seq::ZERO,
+            Stream::Detail => locked(&self.own).detail_end.unwrap_or(Seq::ZERO),
         }
     }
 

@@ -52,9 +52,12 @@ async fn an_agent_appends_to_its_own_subject_once_for_ever() {
     assert_eq!(node.append(report("ended")).await.unwrap().seq, Seq(3));
     let again = node.append(report("started")).await;
     assert_eq!(again, Err(AppendError::Duplicate { event: sample::event_id("started", 0), seq: Seq(2) }));
-    for foreign in [sample::one(Stream::State, "x"), Append { stream: Stream::Detail, ..report("x") }] {
+    for foreign in [sample::one(Stream::State, "x"), sample::one(Stream::Detail, "x")] {
         assert!(matches!(node.append(foreign).await, Err(AppendError::Invalid(_))));
     }
+    let measured = |name: &str| Append { stream: Stream::Detail, ..report(name) };
+    assert_eq!(node.append(measured("m1")).await.unwrap().seq, Seq(1));
+    assert_eq!(node.append(measured("m2")).await.unwrap().seq, Seq(2));
     let found = node.blob(&BlobHash::of(&blob)).await.unwrap();
     assert!(found.as_deref() == Some(&*blob));
     assert_eq!(node.blob(&BlobHash::of(b"none")).await.unwrap(), None);
@@ -70,6 +73,9 @@ async fn an_agent_appends_to_its_own_subject_once_for_ever() {
 
     // Two agents of one node, one of them by mistake: nothing comes twice.
     let twin = open_node(&["started", "ended", "never"]).await.unwrap();
+    for (end, log) in [(3, &node), (4, &twin), (5, &node)] {
+        assert_eq!(log.append(measured(&format!("m{end}"))).await.unwrap().seq, Seq(end));
+    }
     assert_eq!(twin.append(report("twin")).await.unwrap().seq, Seq(6));
     assert_eq!(node.append(report("mine")).await.unwrap().seq, Seq(7));
     assert!(matches!(node.append(report("twin")).await, Err(AppendError::Duplicate { seq: Seq(6), .. })));

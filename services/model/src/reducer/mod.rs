@@ -103,6 +103,8 @@ fn apply_event(cluster: &mut Cluster, event: &Event) -> Result<(), String> {
                 data.format_version, data.reason
             ));
         }
+        // Measurements are in the detail stream, and decide nothing.
+        Body::RunUsage(_) => {}
         Body::LogVersionBarrier(_) => {}
         Body::LogDurabilityDeclared(data) => {
             cluster.durability = Some(Arc::new(LogDurabilityDeclared::clone(data)))

@@ -13,11 +13,13 @@ pub mod sbatch;
 pub mod scancel;
 pub mod scontrol;
 pub mod sdiag;
+pub mod seff;
 pub mod siblings;
 pub mod sinfo;
 pub mod sprio;
 pub mod squeue;
 pub mod sshare;
+pub mod sstat;
 pub mod why;
 
 use crate::options::{self, CommandLine, Opt, Order};
@@ -79,16 +81,20 @@ pub const COMMANDS: &[&Command] = &[
     &scancel::COMMAND,
     &scontrol::COMMAND,
     &sdiag::COMMAND,
+    &seff::COMMAND,
     &sinfo::COMMAND,
     &sprio::COMMAND,
     &squeue::COMMAND,
     &sshare::COMMAND,
+    &sstat::COMMAND,
     &why::COMMAND,
 ];
 
 /// The names under which the program may be called, other than `daybook`; `daybook links` makes them.
-pub const SLURM_NAMES: &[&str] =
-    &["sbatch", "squeue", "scancel", "sinfo", "scontrol", "sacct", "sacctmgr", "sdiag", "sprio", "sshare"];
+pub const SLURM_NAMES: &[&str] = &[
+    "sbatch", "squeue", "scancel", "sinfo", "scontrol", "sacct", "sacctmgr", "sdiag", "seff", "sprio",
+    "sshare", "sstat",
+];
 
 /// The command of a name.
 pub fn find(name: &str) -> Option<&'static Command> {

@@ -7,7 +7,7 @@ use daybook_schemas::events::{
     LogSync, LogVersionBarrier, NodeLeaseLost, NodeLeaseRegained, NodeRegistered, NodeTimedOut, NodeUpdated,
     PartitionDeleted, PartitionUpdated, PlannerCycle, ReasonChange, ReasonFigures, ReservationCreated,
     ReservationDeleted, ReservationUpdated, RunAllocated, RunEnded, RunLost, RunNodeReleased, RunPreempted,
-    RunResumeOrdered, RunResumed, RunStarted, RunSuspended, RunUsedUp,
+    RunResumeOrdered, RunResumed, RunStarted, RunSuspended, RunUsage, RunUsedUp,
 };
 use daybook_schemas::grammar::duration::format_time_limit;
 use daybook_schemas::grammar::hostlist;
@@ -101,6 +101,16 @@ pub fn of(event_type: &str, data: &Value) -> String {
             let limit = &data.limit;
             let used = limit.used.map_or(String::new(), |used| format!(", {used} used"));
             format!("run {} is ended: {} of {} is {}{used}", data.run, limit.limit, limit.of, limit.most)
+        }),
+        "run.usage.v1" => with(data, |data: RunUsage| {
+            format!(
+                "run {} on {}: {} s of CPU time, {} KiB, {} processes",
+                data.run,
+                data.node,
+                data.user_cpu_us.saturating_add(data.system_cpu_us) / 1_000_000,
+                data.resident_kib,
+                data.processes
+            )
         }),
         "run.started.v1" => with(data, |data: RunStarted| {
             let pid = data.pid.map_or(String::new(), |pid| format!(", pid {pid}"));

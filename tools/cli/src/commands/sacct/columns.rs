@@ -28,15 +28,24 @@ pub struct UnknownField(pub String);
 
 /// Reads `jobid,state%20,jobname%-12`.
 pub fn parse(list: &str) -> Result<Vec<Column>, UnknownField> {
-    list.split(',').filter(|part| !part.trim().is_empty()).map(|part| parse_one(part.trim())).collect()
+    parse_with(list, fields::by_name)
 }
 
-fn parse_one(text: &str) -> Result<Column, UnknownField> {
+/// The same with other fields than those of sacct.
+pub fn parse_with(
+    list: &str,
+    by_name: impl Fn(&str) -> Option<&'static Field>,
+) -> Result<Vec<Column>, UnknownField> {
+    let parts = list.split(',').map(str::trim).filter(|part| !part.is_empty());
+    parts.map(|part| parse_one(part, &by_name)).collect()
+}
+
+fn parse_one(text: &str, by_name: impl Fn(&str) -> Option<&'static Field>) -> Result<Column, UnknownField> {
     let (name, width) = match text.split_once('%') {
         Some((name, width)) => (name, Some(width)),
         None => (text, None),
     };
-    let field = fields::by_name(name).ok_or_else(|| UnknownField(name.to_string()))?;
+    let field = by_name(name).ok_or_else(|| UnknownField(name.to_string()))?;
     // Wider than any terminal; keeps a mistyped width from filling memory.
     let given =
         width.and_then(|width| width.parse::<i32>().ok()).filter(|width| *width != 0 && width.abs() < 10_000);

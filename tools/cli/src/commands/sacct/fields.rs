@@ -44,9 +44,15 @@ pub fn by_name(name: &str) -> Option<&'static Field> {
 
 /// The names, four in a line.
 pub fn listing() -> String {
+    let names: Vec<&str> = FIELDS.iter().map(|field| field.name).collect();
+    listing_of(&names)
+}
+
+/// Names of fields, four in a line.
+pub fn listing_of(names: &[&str]) -> String {
     let mut text = String::new();
-    for names in FIELDS.chunks(4) {
-        let names: Vec<String> = names.iter().map(|field| format!("{:<19}", field.name)).collect();
+    for names in names.chunks(4) {
+        let names: Vec<String> = names.iter().map(|name| format!("{name:<19}")).collect();
         text.push_str(&names.join(" "));
         text.push('\n');
     }
@@ -100,6 +106,20 @@ impl Shown<'_> {
         if let (RecordKind::BatchStep, Some(usage)) = (self.record.kind, self.record.usage) {
             write(usage, out);
         }
+    }
+
+    /// What went from disks, of a step of which somebody counted it.
+    fn read(&self, out: &mut String, text: impl Fn(u64) -> String) {
+        self.of_step(out, |usage, out| {
+            usage.read_bytes.into_iter().for_each(|bytes| out.push_str(&text(bytes)))
+        });
+    }
+
+    /// What went to disks.
+    fn written(&self, out: &mut String, text: impl Fn(u64) -> String) {
+        self.of_step(out, |usage, out| {
+            usage.written_bytes.into_iter().for_each(|bytes| out.push_str(&text(bytes)));
+        });
     }
 
     fn memory(&self, kibibytes: u64) -> String {
@@ -239,23 +259,70 @@ fn measured_task(shown: &Shown<'_>, out: &mut String) {
     shown.of_step(out, |_, out| out.push('0'));
 }
 
-/// `cpu=00:00:01,mem=10584K`: what is measured of a step.
+/// `cpu=00:00:01,fs/disk=34826,mem=10584K`: what is measured of a step.
 fn usage_in(shown: &Shown<'_>, out: &mut String) {
     shown.of_step(out, |usage, out| {
-        let cpu = format_elapsed((usage.user_cpu_us + usage.system_cpu_us) / 1_000_000);
-        let _ = write!(out, "cpu={cpu},mem={}", shown.memory(usage.max_rss_kib));
+        let cpu = format_elapsed(usage.user_cpu_us.saturating_add(usage.system_cpu_us) / 1_000_000);
+        let memory = shown.memory(usage.max_rss_kib);
+        push_usage_in(out, usage, [&cpu, &usage.read_bytes.unwrap_or(0).to_string(), &memory]);
     });
 }
 
 fn usage_in_node(shown: &Shown<'_>, out: &mut String) {
-    shown.of_step(out, |_, out| {
+    shown.of_step(out, |usage, out| {
         let node = shown.batch_node();
-        let _ = write!(out, "cpu={node},mem={node}");
+        push_usage_in(out, usage, [&node; 3]);
     });
 }
 
 fn usage_in_task(shown: &Shown<'_>, out: &mut String) {
-    shown.of_step(out, |_, out| out.push_str("cpu=0,mem=0"));
+    shown.of_step(out, |usage, out| push_usage_in(out, usage, ["0"; 3]));
+}
+
+/// What is read is named where somebody counts it.
+fn push_usage_in<T: AsRef<str>>(out: &mut String, usage: ProcessUsage, [cpu, read, memory]: [T; 3]) {
+    let _ = write!(out, "cpu={}", cpu.as_ref());
+    if usage.read_bytes.is_some() {
+        let _ = write!(out, ",fs/disk={}", read.as_ref());
+    }
+    let _ = write!(out, ",mem={}", memory.as_ref());
+}
+
+/// `fs/disk=1079`
+fn usage_out(shown: &Shown<'_>, out: &mut String) {
+    shown.written(out, |bytes| format!("fs/disk={bytes}"));
+}
+
+fn usage_out_node(shown: &Shown<'_>, out: &mut String) {
+    shown.written(out, |_| format!("fs/disk={}", shown.batch_node()));
+}
+
+fn usage_out_task(shown: &Shown<'_>, out: &mut String) {
+    shown.written(out, |_| "fs/disk=0".to_string());
+}
+
+fn disk_read(shown: &Shown<'_>, out: &mut String) {
+    shown.read(out, |bytes| amounts::memory(bytes, 0, shown.units));
+}
+
+fn disk_written(shown: &Shown<'_>, out: &mut String) {
+    shown.written(out, |bytes| amounts::memory(bytes, 0, shown.units));
+}
+
+fn read_node(shown: &Shown<'_>, out: &mut String) {
+    shown.read(out, |_| shown.batch_node());
+}
+
+fn read_task(shown: &Shown<'_>, out: &mut String) {
+    shown.read(out, |_| "0".to_string());
+}
+
+fn written_node(shown: &Shown<'_>, out: &mut String) {
+    shown.written(out, |_| shown.batch_node());
+}
+
+fn written_task(shown: &Shown<'_>, out: &mut String) {
+    shown.written(out, |_| "0".to_string());
 }
 
 /// Every field, in the order of `--helpformat`.
@@ -268,8 +335,8 @@ pub const FIELDS: &[Field] = &[
     unset("AssocID", 7),
     field("AveCPU", 10, average_cpu),
     unset("AveCPUFreq", 10),
-    unset("AveDiskRead", 14),
-    unset("AveDiskWrite", 14),
+    field("AveDiskRead", 14, disk_read),
+    field("AveDiskWrite", 14, disk_written),
     unset("AvePages", 10),
     field("AveRSS", 10, largest_memory),
     unset("AveVMSize", 10),
@@ -296,12 +363,12 @@ pub const FIELDS: &[Field] = &[
     left("JobIDRaw", 12, raw_id),
     field("JobName", 10, name),
     field("Layout", 9, |s, o| o.push_str(if s.is_job() { "" } else { "Unknown" })),
-    unset("MaxDiskRead", 12),
-    unset("MaxDiskReadNode", 15),
-    unset("MaxDiskReadTask", 15),
-    unset("MaxDiskWrite", 12),
-    unset("MaxDiskWriteNode", 16),
-    unset("MaxDiskWriteTask", 16),
+    field("MaxDiskRead", 12, disk_read),
+    field("MaxDiskReadNode", 15, read_node),
+    field("MaxDiskReadTask", 15, read_task),
+    field("MaxDiskWrite", 12, disk_written),
+    field("MaxDiskWriteNode", 16, written_node),
+    field("MaxDiskWriteTask", 16, written_task),
     unset("MaxPages", 8),
     unset("MaxPagesNode", 12),
     unset("MaxPagesTask", 14),
@@ -357,14 +424,14 @@ pub const FIELDS: &[Field] = &[
     field("TRESUsageInMinNode", 18, usage_in_node),
     field("TRESUsageInMinTask", 18, usage_in_task),
     field("TRESUsageInTot", 14, usage_in),
-    unset("TRESUsageOutAve", 15),
-    unset("TRESUsageOutMax", 15),
-    unset("TRESUsageOutMaxNode", 19),
-    unset("TRESUsageOutMaxTask", 19),
-    unset("TRESUsageOutMin", 15),
-    unset("TRESUsageOutMinNode", 19),
-    unset("TRESUsageOutMinTask", 19),
-    unset("TRESUsageOutTot", 15),
+    field("TRESUsageOutAve", 15, usage_out),
+    field("TRESUsageOutMax", 15, usage_out),
+    field("TRESUsageOutMaxNode", 19, usage_out_node),
+    field("TRESUsageOutMaxTask", 19, usage_out_task),
+    field("TRESUsageOutMin", 15, usage_out),
+    field("TRESUsageOutMinNode", 19, usage_out_node),
+    field("TRESUsageOutMinTask", 19, usage_out_task),
+    field("TRESUsageOutTot", 15, usage_out),
     field("UID", 6, |s, o| s.of_job(o, &s.record.user.uid.to_string())),
     field("User", 9, |s, o| s.of_job(o, &s.record.user.name)),
     field("UserCPU", 10, |s, o| o.push_str(&format_cpu_time(s.usage().user_cpu_us))),

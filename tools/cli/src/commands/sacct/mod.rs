@@ -1,7 +1,7 @@
 //! `sacct`: what jobs were and are, from the ledger.
 
-mod columns;
-mod fields;
+pub mod columns;
+pub mod fields;
 #[cfg(test)]
 mod golden;
 mod selection;
