@@ -238,7 +238,9 @@ mod tests {
 
     #[test]
     fn jobs_of_which_less_is_known() {
-        check(json!({ "exit": { "code": 3, "signal": 0 }, "state": "FAILED" }), expect![[r#"
+        check(
+            json!({ "exit": { "code": 3, "signal": 0 }, "state": "FAILED" }),
+            expect![[r#"
             Job ID: 7
             Cluster: tx
             User/Group: alice/alice
@@ -250,7 +252,8 @@ mod tests {
             Memory Utilized: 0.00 KB
             Memory Efficiency: 0.00% of 500.00 MB
             WARNING: Nobody measured what this job used.
-        "#]]);
+        "#]],
+        );
         check(
             json!({
                 "state": "PENDING", "started": null, "ended": null, "node_count": 0, "allocated_cpus": 0,
